@@ -1,0 +1,5 @@
+noinst_LTLIBRARIES += libdtcore.la
+libdtcore_la_SOURCES = \
+	core/error.c core/error.h \
+	core/log.c core/log.h
+libdtcore_la_CFLAGS = $(AM_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=hidden

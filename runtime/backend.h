@@ -1,0 +1,94 @@
+/*
+ * backend.h - what moves the data: one const table for each backend, in an
+ * array in order of preference (backend.c). Shaped by NCCL and by the host's
+ * memory alike: operations are queued on streams, communicators are made all
+ * together with a deadline, an error found later stays in its communicator.
+ */
+#ifndef DT_RUNTIME_BACKEND_H
+#define DT_RUNTIME_BACKEND_H
+
+#include "core/log.h"
+#include "dtrain.h"
+#include "runtime/deadline.h"
+#include "runtime/peers.h"
+
+#define DT_COMM_NAME_MAX 48 /* "dtrain/tp/3" */
+#define DT_BACKEND_ID_MAX 128 /* bytes of what a group's root publishes; NCCL's id */
+
+/* What a backend is opened with. Everything is borrowed and outlives it. */
+struct dt_backend_env {
+    const struct dt_log *log;
+    const struct dt_peers *peers;
+    uint32_t rank;  /* world rank */
+    int local_rank; /* index of the own device among the visible ones */
+    int timeout_ms; /* deadline of one operation */
+};
+
+/* One communicator to make; size > 1 always. */
+struct dt_comm_request {
+    char name[DT_COMM_NAME_MAX];
+    uint64_t channel;        /* same on all members, different for every communicator of the world */
+    int size;                /* members */
+    int rank;                /* this rank among them */
+    const uint32_t *members; /* world ranks, size of them; copied when needed */
+    unsigned char id[DT_BACKEND_ID_MAX]; /* made by the root (member 0), id_size bytes */
+};
+
+enum dt_operation_kind {
+    DT_ALL_REDUCE,
+    DT_ALL_GATHER,
+    DT_REDUCE_SCATTER,
+    DT_BROADCAST, /* recv is the buffer on every rank; send == recv */
+    DT_ALL_TO_ALL,
+    DT_TRANSFER, /* transfers; send and receive alone are transfers of one */
+    DT_BARRIER,
+};
+
+/* Already validated by comm.c: types, ranks, null pointers, sizes that would overflow. */
+struct dt_operation {
+    enum dt_operation_kind kind;
+    const void *send;
+    void *recv;
+    size_t count; /* as in dtrain.h's function of that name */
+    enum dtrain_type type;
+    enum dtrain_op op;
+    int root;
+    const struct dtrain_transfer *transfers; /* copied by the backend */
+    size_t transfer_count;
+};
+
+struct dt_backend {
+    const char *name;
+    size_t id_size; /* 0: roots publish nothing */
+
+    /* Whether this process can use it; else why not ("no NVIDIA device"). */
+    bool (*is_available)(char *why, size_t size);
+
+    /* Fills id_size bytes, on a group's root, before the exchange. NULL when id_size is 0. */
+    int (*id_create)(void *id, struct dtrain_error *err);
+
+    int (*open)(void **state, const struct dt_backend_env *env, struct dtrain_error *err);
+    void (*close)(void *state); /* after all streams and communicators; NULL state allowed */
+
+    /* All n communicators or none. Blocks until the deadline; comms[i] belongs to requests[i]. */
+    int (*comms_create)(void *state, const struct dt_comm_request *requests, size_t n,
+                        void **comms, const struct dt_deadline *deadline,
+                        struct dtrain_error *err);
+    void (*comm_destroy)(void *comm); /* nothing of it is queued; NULL allowed */
+
+    int (*stream_create)(void *state, void **stream, struct dtrain_error *err);
+    void (*stream_destroy)(void *stream); /* waits for what is queued */
+    int (*stream_synchronize)(void *stream, struct dtrain_error *err);
+    int (*stream_query)(void *stream, bool *done, struct dtrain_error *err);
+
+    /* Queue and return. -1 when the communicator failed before (its first error) or cannot queue. */
+    int (*enqueue)(void *comm, const struct dt_operation *operation, void *stream,
+                   struct dtrain_error *err);
+    /* The operation of a group of one: bytes from one buffer to another, on the stream. */
+    int (*enqueue_copy)(void *to, const void *from, size_t bytes, void *stream,
+                        struct dtrain_error *err);
+};
+
+extern const struct dt_backend dt_backend_host;
+
+#endif

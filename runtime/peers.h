@@ -1,0 +1,44 @@
+/*
+ * peers.h - what a backend may ask of the world beside the data: a connection
+ * to another rank, and who is dead. control implements it; tests give a double.
+ */
+#ifndef DT_RUNTIME_PEERS_H
+#define DT_RUNTIME_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "runtime/deadline.h"
+
+struct dt_peers {
+    void *context;
+
+    /*
+     * A connected stream socket to world rank `peer`, used for `channel` only.
+     * Both ranks call with the same channel, in any order; the call blocks
+     * until the other did too, the peer is known dead, or the deadline. A peer
+     * on the same node gives an AF_UNIX socket (*is_local; it carries file
+     * descriptors), another an AF_INET/AF_INET6 one with TCP_NODELAY. The
+     * socket is non-blocking and close-on-exec; the caller owns it. Thread-safe.
+     */
+    int (*connect)(void *context, uint32_t peer, uint64_t channel,
+                   const struct dt_deadline *deadline, int *fd, bool *is_local,
+                   struct dtrain_error *err);
+
+    /* Whether the rank is known to be dead; then err says so ("rank 5 on n2 died: ..."). Thread-safe. */
+    bool (*is_dead)(void *context, uint32_t rank, struct dtrain_error *err);
+
+    /* "rank 5 on n2", for messages. Returns buf. Thread-safe. */
+    char *(*describe)(void *context, uint32_t rank, char *buf, size_t size);
+
+    /*
+     * A counter that changes with every death learned, and a descriptor that
+     * is readable from the first death on (poll it beside the data; look at
+     * the counter to see whether there is news).
+     */
+    const _Atomic uint32_t *death_count;
+    int death_fd;
+};
+
+#endif
