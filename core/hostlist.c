@@ -2,10 +2,10 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "hostlist_term.h"
 #include "parse.h"
 
 #define FORMAT_EXTRA_MAX 3   /* bytes that a name costs beside itself: its comma, "[" and "]" */
@@ -17,281 +17,19 @@ struct dt_hostlist {
     char *names;
 };
 
-/* LOW-HIGH or LOW: numbers are printed with LOW's width at least. */
-struct range {
-    uint64_t low, high;
-    uint32_t width;
-};
-
-/* [RANGE,...]: the numbers of it that the product stands at. */
-struct bracket {
-    const char *first; /* behind the "[" */
-    const char *next;  /* behind the current range */
-    struct range range;
-    uint64_t number;
-    uint32_t count;  /* numbers in all */
-    uint64_t digits; /* bytes of all of them */
-    size_t width;    /* bytes of the longest one */
-};
-
-/* Text and brackets in turn: piece[0] bracket[0] piece[1] ...; no name ends in text behind a bracket. */
-struct term {
-    struct {
-        const char *text;
-        size_t length;
-    } piece[DT_HOSTLIST_BRACKETS_MAX + 1];
-    struct bracket bracket[DT_HOSTLIST_BRACKETS_MAX];
-    unsigned brackets;
-    uint64_t count; /* names */
-    uint64_t bytes; /* of all names with their NULs */
-};
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_name_byte(char c)
-{
-    return c > ' ' && c <= '~' && c != ',' && c != '[' && c != ']';
-}
-
-static uint32_t digits_of(uint64_t number)
-{
-    uint32_t digits = 1;
-
-    for (; number >= 10; number /= 10)
-        digits++;
-    return digits;
-}
-
-static uint32_t printed_width(uint64_t number, uint32_t width)
-{
-    uint32_t digits = digits_of(number);
-
-    return digits > width ? digits : width;
-}
-
-/* ---- Reading: each take_ function moves *at behind what it read, or returns what is wrong there. ---- */
-
-static const char *take_number(uint64_t *number, uint32_t *width, const char **at)
-{
-    const char *start = *at;
-
-    *number = 0;
-    if (!is_digit(**at))
-        return "a number is missing";
-    for (; is_digit(**at); (*at)++) {
-        if (__builtin_mul_overflow(*number, 10u, number) ||
-            __builtin_add_overflow(*number, (uint64_t)(**at - '0'), number))
-            return "the number is too large";
-    }
-    if (*at - start > DT_HOSTLIST_NAME_MAX)
-        return "the number is too long";
-    *width = (uint32_t)(*at - start);
-    return NULL;
-}
-
-static const char *take_range(struct range *range, const char **at)
-{
-    const char *start = *at;
-    const char *wrong = take_number(&range->low, &range->width, at);
-    uint32_t width;
-
-    range->high = range->low;
-    if (wrong != NULL || **at != '-')
-        return wrong;
-    (*at)++;
-    wrong = take_number(&range->high, &width, at);
-    if (wrong != NULL)
-        return wrong;
-    if (range->high < range->low || range->high - range->low >= DT_HOSTLIST_RANGE_MAX) {
-        *at = start;
-        return range->high < range->low ? "the range runs backwards" : "the range has too many hosts";
-    }
-    return NULL;
-}
-
-/* Bytes of all numbers of a range: a sum over the numbers of 1, 2, ... digits. */
-static uint64_t range_digits(const struct range *range)
-{
-    uint64_t low = range->low;
-    uint64_t sum = 0;
-
-    for (;;) {
-        uint32_t digits = digits_of(low);
-        uint64_t top = range->high;
-
-        if (digits < digits_of(range->high)) {
-            top = 9;
-            for (uint32_t i = 1; i < digits; i++)
-                top = top * 10 + 9;
-        }
-        sum += (top - low + 1) * printed_width(low, range->width);
-        if (top == range->high)
-            return sum;
-        low = top + 1;
-    }
-}
-
-static void bracket_rewind(struct bracket *bracket)
-{
-    bracket->next = bracket->first;
-    (void)take_range(&bracket->range, &bracket->next);
-    bracket->number = bracket->range.low;
-}
-
-static const char *take_bracket(struct bracket *bracket, const char **at)
-{
-    *bracket = (struct bracket){.first = *at};
-    for (;; (*at)++) {
-        struct range range;
-        const char *wrong = take_range(&range, at);
-        size_t width;
-
-        if (wrong != NULL)
-            return wrong;
-        bracket->count += (uint32_t)(range.high - range.low) + 1;
-        if (bracket->count > DT_HOSTLIST_HOSTS_MAX)
-            return "there are too many hosts";
-        bracket->digits += range_digits(&range);
-        width = printed_width(range.high, range.width);
-        if (width > bracket->width)
-            bracket->width = width;
-        if (**at != ',')
-            break;
-    }
-    if (**at != ']')
-        return **at == '\0' ? "a '[' is not closed" : "only digits, '-' and ',' may stand in brackets";
-    (*at)++;
-    bracket_rewind(bracket);
-    return NULL;
-}
-
-/* What the product of the term's brackets needs, before anything of it is made. */
-static const char *measure_term(struct term *term)
-{
-    size_t text = 0;
-    size_t longest = 0;
-
-    term->count = 1;
-    for (unsigned i = 0; i <= term->brackets; i++)
-        text += term->piece[i].length;
-    for (unsigned i = 0; i < term->brackets; i++) {
-        longest += term->bracket[i].width;
-        term->count *= term->bracket[i].count;
-        if (term->count > DT_HOSTLIST_HOSTS_MAX)
-            return "there are too many hosts";
-    }
-    if (text + longest > DT_HOSTLIST_NAME_MAX)
-        return "the name is too long";
-    term->bytes = term->count * (text + 1);
-    for (unsigned i = 0; i < term->brackets; i++)
-        term->bytes += term->count / term->bracket[i].count * term->bracket[i].digits;
-    return NULL;
-}
-
-static const char *wrong_byte(char c)
-{
-    if (c == ' ' || c == '\t' || c == '\n')
-        return "a blank";
-    return c == ']' ? "a ']' without its '['" : "a byte that no name has";
-}
-
-static const char *take_term(struct term *term, const char **at)
-{
-    const char *start = *at;
-
-    for (term->brackets = 0;; term->brackets++) {
-        const char *piece = *at;
-        const char *wrong;
-
-        while (is_name_byte(**at))
-            (*at)++;
-        term->piece[term->brackets].text = piece;
-        term->piece[term->brackets].length = (size_t)(*at - piece);
-        if (**at != '[')
-            break;
-        if (term->brackets == DT_HOSTLIST_BRACKETS_MAX)
-            return "the name has too many brackets";
-        (*at)++;
-        wrong = take_bracket(&term->bracket[term->brackets], at);
-        if (wrong != NULL)
-            return wrong;
-    }
-    if (**at != '\0' && **at != ',')
-        return wrong_byte(**at);
-    if (*at == start)
-        return "an empty name";
-    if (term->brackets > 0 && term->piece[term->brackets].length > 0) {
-        *at -= term->piece[term->brackets].length;
-        return "a name must end with its last bracket, as Slurm has it";
-    }
-    return measure_term(term);
-}
-
-/* ---- Expansion --------------------------------------------------------- */
-
-static bool bracket_advance(struct bracket *bracket)
-{
-    if (bracket->number < bracket->range.high) {
-        bracket->number++;
-        return true;
-    }
-    if (*bracket->next != ',') {
-        bracket_rewind(bracket);
-        return false;
-    }
-    bracket->next++;
-    (void)take_range(&bracket->range, &bracket->next);
-    bracket->number = bracket->range.low;
-    return true;
-}
-
-/* Slurm's order of the product: the last bracket fastest, then the first, the second, and so on. */
-static void term_advance(struct term *term)
-{
-    for (unsigned i = 0; i < term->brackets; i++) {
-        if (bracket_advance(&term->bracket[i == 0 ? term->brackets - 1 : i - 1]))
-            return;
-    }
-}
-
-static char *write_number(char *to, uint64_t number, uint32_t width)
-{
-    uint32_t length = printed_width(number, width);
-
-    for (uint32_t i = length; i > 0; i--, number /= 10)
-        to[i - 1] = (char)('0' + number % 10);
-    return to + length;
-}
-
-static char *write_name(char *to, const struct term *term)
-{
-    for (unsigned i = 0;; i++) {
-        memcpy(to, term->piece[i].text, term->piece[i].length);
-        to += term->piece[i].length;
-        if (i == term->brackets)
-            break;
-        to = write_number(to, term->bracket[i].number, term->bracket[i].range.width);
-    }
-    *to++ = '\0';
-    return to;
-}
-
 static void expand(struct dt_hostlist *list, const char *at)
 {
     char *to = list->names;
     uint32_t i = 0;
 
     while (i < list->count) {
-        struct term term;
+        struct dt_hostlist_term term;
 
-        (void)take_term(&term, &at);
+        (void)dt_hostlist_term_take(&term, &at);
         for (uint64_t n = term.count; n > 0; n--) {
             list->offsets[i++] = (uint32_t)(to - list->names);
-            to = write_name(to, &term);
-            term_advance(&term);
+            to = dt_hostlist_term_write(to, &term);
+            dt_hostlist_term_advance(&term);
         }
         at++;
     }
@@ -302,8 +40,8 @@ static const char *measure(uint64_t *count, uint64_t *bytes, const char **at)
     *count = 0;
     *bytes = 0;
     for (;; (*at)++) {
-        struct term term;
-        const char *wrong = take_term(&term, at);
+        struct dt_hostlist_term term;
+        const char *wrong = dt_hostlist_term_take(&term, at);
 
         if (wrong != NULL)
             return wrong;
@@ -387,6 +125,11 @@ struct split {
     uint32_t width;
 };
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static struct split split_name(const char *name)
 {
     struct split split = {.name = name, .prefix = strlen(name)};
@@ -395,7 +138,7 @@ static struct split split_name(const char *name)
     while (split.prefix > 0 && is_digit(name[split.prefix - 1]))
         split.prefix--;
     digits = name + split.prefix;
-    if (take_number(&split.number, &split.width, &digits) != NULL)
+    if (dt_hostlist_number_take(&split.number, &split.width, &digits) != NULL)
         split.width = 0;
     return split;
 }
@@ -410,7 +153,7 @@ static bool share_bracket(const struct split *a, const struct split *b)
 static bool continues(const struct split *first, uint64_t hosts, const struct split *next)
 {
     return hosts < DT_HOSTLIST_RANGE_MAX && next->number >= hosts && next->number - hosts == first->number &&
-           printed_width(next->number, first->width) == next->width;
+           dt_hostlist_number_width(next->number, first->width) == next->width;
 }
 
 static char *write_text(char *to, const char *text, size_t length)
@@ -470,7 +213,7 @@ static int check_name(const char *name, uint32_t i, struct dtrain_error *err)
     char shown[DT_PARSE_SHOWN_MAX + 4];
     size_t length = 0;
 
-    while (is_name_byte(name[length]))
+    while (dt_hostlist_is_name_byte(name[length]))
         length++;
     if (name[length] == '\0' && length > 0 && length <= DT_HOSTLIST_NAME_MAX)
         return 0;
