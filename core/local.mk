@@ -1,7 +1,13 @@
 noinst_LTLIBRARIES += libdtcore.la
 libdtcore_la_SOURCES = \
+	core/env.c core/env.h \
 	core/error.c core/error.h \
-	core/hostlist.c core/hostlist.h core/hostlist_term.c core/hostlist_term.h \
+	core/hostlist.c core/hostlist.h \
+	core/hostlist_term.c core/hostlist_term.h \
+	core/layout.c core/layout.h \
 	core/log.c core/log.h \
-	core/parse.c core/parse.h
+	core/parse.c core/parse.h \
+	core/plan.c core/plan.h \
+	core/plan_wire.c core/plan_wire.h \
+	core/request.c core/request.h
 libdtcore_la_CFLAGS = $(AM_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=hidden

@@ -276,7 +276,7 @@ static int read_request(struct dt_plan_inputs *inputs, struct reader *reader,
         read_word(&backend, reader, "backend", dt_backend_words, 3, err))
         return -1;
     inputs->tp_span = (enum dt_span)span;
-    inputs->backend = (enum dt_backend)backend;
+    inputs->backend = (enum dt_backend_choice)backend;
     return 0;
 }
 
