@@ -1,36 +1,41 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # The lab as a whole: start it, look at it.
 
 LAB_UP_DEADLINE_S=30
 LAB_LOG_LINES=6
 
 cluster_up() {
-  local host began=$EPOCHREALTIME
+  local began=$EPOCHREALTIME
   LAB_NODES=$opt_nodes LAB_GPUS=$opt_gpus LAB_CGROUP=''
   ((!opt_cgroup)) || { cluster_need_cgroup; LAB_CGROUP=$LAB_ID; }
   getent passwd munge >/dev/null || die "the user 'munge' is missing: apt-get install --no-install-recommends munge"
   folder_create
-  trap 'cluster_up_failed "interrupted"' INT TERM HUP
+  trap cluster_up_failed EXIT
+  trap 'LAB_FAILURE=interrupted; exit 1' INT TERM HUP
   LAB_DEADLINE=$((SECONDS + LAB_UP_DEADLINE_S))
-  cluster_up_steps || cluster_up_failed "$LAB_FAILURE"
-  trap - INT TERM HUP
+  cluster_up_steps
+  trap - EXIT INT TERM HUP
   say "'$opt_name' is up: $(conf_node_set), $LAB_GPUS GPUs each, user $LAB_USER, $(cluster_seconds_since "$began") s"
   say "try: $LAB_HERE/lab run --name $opt_name -- srun -N$LAB_NODES hostname"
 }
 
-# Each step returns non-zero with LAB_FAILURE set. (set -e is off in here, as this is called under ||.)
+# Whichever step fails ends the script; LAB_FAILURE then says what it was about.
 cluster_up_steps() {
+  local host
   LAB_FAILURE="cannot write the configuration to $LAB_DIR"
-  host_choose_net && conf_write_all && host_write_binds && folder_save_settings || return 1
+  host_choose_net
+  conf_write_all
+  host_write_binds
+  folder_save_settings
   LAB_FAILURE="cannot start the hosts' namespaces"
-  for host in $(host_names); do host_start "$host" || return 1; done
-  cluster_wait "the hosts' namespaces" host_all_marked ready || return 1
+  for host in $(host_names); do host_start "$host"; done
+  cluster_wait "the hosts' namespaces" host_all_marked ready
   LAB_FAILURE="cannot link the hosts"
-  for host in $(host_names); do host_pin_net "$host" || return 1; done
-  host_link_all || return 1
+  for host in $(host_names); do host_pin_net "$host"; done
+  host_link_all
   : >"$LAB_DIR/run/linked"
-  cluster_wait "the daemons" host_all_marked started || return 1
-  cluster_wait "all nodes to register" cluster_nodes_idle || return 1
+  cluster_wait "the daemons to start" host_all_marked started
+  cluster_wait "all nodes to register" cluster_nodes_idle
   cluster_first_job
 }
 
@@ -79,12 +84,14 @@ cluster_client() {
 }
 
 cluster_up_failed() {
+  local rc=$?
+  trap - EXIT
   trap '' INT TERM HUP
-  say_error "up of '$opt_name' failed: $1"
+  say_error "up of '$opt_name' failed: $LAB_FAILURE"
   cluster_last_lines >&2
   down_all >/dev/null
-  say_error "all of it was removed again"
-  exit 1
+  say_error "all of it was removed again; correct what the lines above name, then run up again"
+  exit $((rc ? rc : 1))
 }
 
 cluster_need_cgroup() {
@@ -97,10 +104,12 @@ cluster_need_cgroup() {
 
 cluster_seconds_since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
 
+# A daemon's .out repeats its .log, but for what it says before it has one.
 cluster_last_lines() {
   local file
-  for file in "$LAB_DIR"/log/* "$LAB_DIR"/munge/log; do
+  for file in "$LAB_DIR"/log/*; do
     [[ -s $file ]] || continue
+    [[ $file != *.out || ! -s ${file%.out}.log ]] || continue
     printf '== %s\n' "$file"
     tail -n $LAB_LOG_LINES -- "$file"
   done

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # The lab's configuration files, written once by `up`.
 
 LAB_CTL_PORT=6817
@@ -106,7 +106,7 @@ StateSaveLocation=$LAB_DIR/state
 SlurmdSpoolDir=$LAB_DIR/spool/%n
 SlurmctldPidFile=$LAB_DIR/run/slurmctld.pid
 SlurmdPidFile=$LAB_DIR/run/slurmd.%n.pid
-SlurmctldLogFile=$LAB_DIR/log/slurmctld.log
+SlurmctldLogFile=$LAB_DIR/log/slurmctld.ctl.log
 SlurmdLogFile=$LAB_DIR/log/slurmd.%n.log
 SlurmctldDebug=info
 SlurmdDebug=info

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # End a lab, whole or half made: every process by its recorded pid or its recorded network namespace, never by name.
 
 LAB_KILL_TICKS=100 # of 50 ms

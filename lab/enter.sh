@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # Enter a host of the lab: these functions end by exec, the command is then the caller's own process.
 
 enter_login() {

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # The lab's folder: all that a lab is on disk, and the records by which it can be ended.
 #
 #   settings      what `up` was asked for, shell assignments
@@ -57,8 +57,9 @@ process_starttime() {
 # Record $1 (a path under pid/) → the pid if that very process lives, else nothing.
 record_alive_pid() {
   local pid='' start=''
-  [[ -r $1 ]] && read -r pid start <"$1" || true
-  [[ $pid =~ ^[0-9]+$ && -n $start && $(process_starttime "$pid") = "$start" ]] && printf '%s' "$pid" || true
+  if [[ -r $1 ]]; then read -r pid start <"$1" || true; fi
+  [[ $pid =~ ^[0-9]+$ && -n $start ]] || return 0
+  if [[ $(process_starttime "$pid") = "$start" ]]; then printf '%s' "$pid"; fi
 }
 
 # The pid of host $1's first process, by which its namespaces are entered.

@@ -87,6 +87,7 @@ mount_machine() {
   local k gpus
   mkdir -p /run/dtrain/dev
   [[ ! -e $dir/etc/topology.xml ]] || install -m 644 "$dir/etc/topology.xml" /run/dtrain/topology.xml
+  # shellcheck source=/dev/null
   gpus=$(. "$dir/settings" && printf '%d' "$LAB_GPUS")
   for ((k = 0; k < gpus; k++)); do mknod -m 666 "/run/dtrain/dev/nvidia$k" c 195 "$k"; done
 }

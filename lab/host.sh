@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # A host is a set of namespaces: nodes n1..nN, ctl (munged, slurmctld and the bridge) and login (the clients).
 
 # ctl is .254 and login .253 of the lab's network, node K is .K.

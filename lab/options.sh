@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034  # the opt_ variables are read by the other files
+# shellcheck shell=bash disable=SC2034,SC2154
 # The command line → opt_ variables.
 
 LAB_NODES_MAX=64
@@ -50,7 +50,8 @@ options_value() {
     --nodes) options_number "$1" "$2" 1 $LAB_NODES_MAX; opt_nodes=$2 ;;
     --gpus) options_number "$1" "$2" 0 $LAB_GPUS_MAX; opt_gpus=$2 ;;
     --cpus) options_number "$1" "$2" 1 $LAB_CPUS_MAX; opt_cpus=$2 ;;
-    --topology) options_file "$1" "$2"; opt_topology=$2 ;;
+    --topology) options_file "$1" "$2"; opt_topology=$2
+      grep -q '<topology' -- "$2" || die_usage "--topology '$2' has no <topology> element: expected an hwloc XML, as lstopo writes it" ;;
     --switches) options_file "$1" "$2"; opt_switches=$2 ;;
     --slurm-conf) options_file "$1" "$2"; opt_slurm_conf=$2 ;;
     --plugstack) options_file "$1" "$2"; opt_plugstack=$2 ;;
@@ -78,7 +79,8 @@ options_match() {
 }
 
 options_number() {
-  [[ $2 =~ ^(0|[1-9][0-9]{0,5})$ ]] && (($2 >= $3 && $2 <= $4)) || die_usage "$1 '$2' is not usable: expected a number from $3 to $4"
+  if [[ $2 =~ ^(0|[1-9][0-9]{0,5})$ ]] && (($2 >= $3 && $2 <= $4)); then return 0; fi
+  die_usage "$1 '$2' is not usable: expected a number from $3 to $4"
 }
 
 options_file() {

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154
 # What the lab says, and what it needs before it can do anything.
 
 say() { printf 'lab: %s\n' "$*"; }
