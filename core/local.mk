@@ -1,5 +1,9 @@
 noinst_LTLIBRARIES += libdtcore.la
 libdtcore_la_SOURCES = \
 	core/error.c core/error.h \
-	core/log.c core/log.h
+	core/log.c core/log.h \
+	core/out.c core/out.h \
+	core/plan_print.c core/plan_print.h \
+	core/plan_table.c core/plan_table.h \
+	core/walk.c core/walk.h
 libdtcore_la_CFLAGS = $(AM_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=hidden
