@@ -75,7 +75,4 @@ uint32_t dt_plan_procid_rank(const struct dt_plan *plan, uint32_t procid);
 /* Whether RANK and SLURM_PROCID are the same for every task. */
 bool dt_plan_is_identity(const struct dt_plan *plan);
 
-/* Two plans are the same exactly if their wire texts are; this hashes that text (FNV-1a, 64 bits). */
-uint64_t dt_plan_hash(const struct dt_plan *plan);
-
 #endif
