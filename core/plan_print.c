@@ -28,12 +28,13 @@ static void json_axes(struct dt_out *out, const struct dt_layout *layout)
     dt_out_text(out, "}");
 }
 
-static void json_rank(struct dt_out *out, const struct dt_plan *plan, uint32_t node, uint32_t local)
+void dt_plan_print_json_rank(struct dt_out *out, const struct dt_plan *plan, uint32_t node,
+                             uint32_t local)
 {
     const struct dt_layout *layout = dt_plan_layout(plan);
     uint32_t rank = dt_plan_node_first(plan, node) + local;
 
-    dt_out_text(out, rank > 0 ? ",\n {\"rank\": " : "\n {\"rank\": ");
+    dt_out_text(out, "{\"rank\": ");
     dt_out_u64(out, rank);
     dt_out_text(out, ", \"procid\": ");
     dt_out_u64(out, dt_plan_rank_procid(plan, rank));
@@ -49,16 +50,20 @@ static void json_rank(struct dt_out *out, const struct dt_plan *plan, uint32_t n
         dt_out_text(out, "\": ");
         dt_out_u64(out, dt_layout_coord(layout, c->grid, c->axis, rank));
     }
-    dt_out_text(out, "}");
 }
 
 static void json_ranks(struct dt_out *out, const struct dt_plan *plan)
 {
-    dt_out_text(out, "\"ranks\": [");
-    for (uint32_t node = 0; node < dt_plan_node_count(plan); node++)
-        for (uint32_t local = 0; local < dt_plan_node_tasks(plan, node); local++)
-            json_rank(out, plan, node, local);
-    dt_out_text(out, "]");
+    const char *separator = "\"ranks\": [\n ";
+
+    for (uint32_t node = 0; node < dt_plan_node_count(plan); node++) {
+        for (uint32_t local = 0; local < dt_plan_node_tasks(plan, node); local++) {
+            dt_out_text(out, separator);
+            dt_plan_print_json_rank(out, plan, node, local);
+            separator = "},\n ";
+        }
+    }
+    dt_out_text(out, "}]");
 }
 
 static void json_group(struct dt_out *out, struct dt_walk *members, uint32_t first)
