@@ -1,6 +1,7 @@
 noinst_LTLIBRARIES += libdtcore.la
 libdtcore_la_SOURCES = \
 	core/error.c core/error.h \
+	core/hostlist.c core/hostlist.h core/hostlist_term.c core/hostlist_term.h \
 	core/log.c core/log.h \
 	core/out.c core/out.h \
 	core/parse.c core/parse.h \

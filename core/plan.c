@@ -13,7 +13,7 @@ const char *const dt_backend_words[3] = {
 struct dt_plan {
     struct dt_layout layout;
     enum dt_span tp_span;
-    enum dt_backend backend;
+    enum dt_backend_choice backend;
     uint32_t node_count;
     char *names;           /* all names, NUL-terminated, one after the other */
     uint32_t *name_offset; /* into names */
@@ -286,7 +286,7 @@ enum dt_span dt_plan_tp_span(const struct dt_plan *plan)
     return plan->tp_span;
 }
 
-enum dt_backend dt_plan_backend(const struct dt_plan *plan)
+enum dt_backend_choice dt_plan_backend(const struct dt_plan *plan)
 {
     return plan->backend;
 }

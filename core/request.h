@@ -19,7 +19,7 @@ struct dt_request {
     char order[DT_ORDER_MAX];        /* "" until given */
     bool has_tp_span, has_backend, has_report;
     enum dt_span tp_span;
-    enum dt_backend backend;
+    enum dt_backend_choice backend;
     enum dt_report report;
 };
 
