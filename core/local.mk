@@ -11,7 +11,7 @@ libdtcore_la_SOURCES = \
 	core/plan.c core/plan.h \
 	core/plan_print.c core/plan_print.h \
 	core/plan_table.c core/plan_table.h \
-	core/plan_wire.c core/plan_wire.h \
+	core/plan_wire.c core/plan_wire_read.c core/plan_wire.h core/plan_wire_run.h \
 	core/request.c core/request.h \
 	core/walk.c core/walk.h
 libdtcore_la_CFLAGS = $(AM_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=hidden
