@@ -1,2 +1,4 @@
 include tests/layout.mk
 EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh
+TESTS += tests/cli/arrows_test.sh
+EXTRA_DIST += tests/cli/arrows_test.sh
