@@ -1,1 +1,1 @@
-# tests
+include tests/layout.mk
