@@ -1,1 +1,2 @@
 include tests/layout.mk
+include tests/core.mk
