@@ -1,4 +1,6 @@
 include tests/layout.mk
-EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh
+include tests/core.mk
+
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
+EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh
