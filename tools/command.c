@@ -72,6 +72,8 @@ enum dt_exit dt_fail(const char *who, const struct dtrain_error *err)
 
 enum dt_exit dt_fail_usage(const char *who, const struct dtrain_error *err)
 {
-    fprintf(stderr, "%s: %s\nTry 'dtrain help'.\n", who, err->text);
+    if (err != NULL)
+        dt_fail(who, err);
+    fprintf(stderr, "Try '%s --help'.\n", who);
     return DT_EXIT_USAGE;
 }

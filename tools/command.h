@@ -30,7 +30,10 @@ void dt_stdout_init(struct dt_out *out);
 /* Writes what is left and closes stdout: what a full disk or a closed pipe lost is a failure. */
 enum dt_exit dt_stdout_finish(struct dt_out *out);
 
-/* Both print "WHO: TEXT" on stderr; a usage error also says where help is. */
+/*
+ * Both print "WHO: TEXT" on stderr; a usage error also says where help is. err
+ * of a usage error is NULL when getopt has said it already.
+ */
 enum dt_exit dt_fail(const char *who, const struct dtrain_error *err);
 enum dt_exit dt_fail_usage(const char *who, const struct dtrain_error *err);
 
