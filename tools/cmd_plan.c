@@ -21,16 +21,20 @@ static int print_wire(struct dt_out *out, const struct dt_plan *plan, struct dtr
 }
 
 static int print_rank(struct dt_out *out, const struct dt_plan *plan,
-                      const struct dt_plan_options *options,
-                      const struct dt_plan_print_groups *groups, struct dtrain_error *err)
+                      const struct dt_plan_options *options, struct dt_plan_groups *groups,
+                      struct dtrain_error *err)
 {
     if (options->rank >= dt_plan_world(plan))
         return dt_error_set(err, "--rank=%u is not in a world of %u ranks: expected 0 to %u", options->rank,
                             dt_plan_world(plan), dt_plan_world(plan) - 1);
-    if (options->is_json)
-        dt_plan_rank_print_json(out, plan, groups, options->rank);
-    else
-        dt_plan_rank_print_text(out, plan, groups, options->rank);
+    if (options->is_json) {
+        dt_plan_rank_print_json(out, plan, &groups->list, options->rank);
+        return 0;
+    }
+    for (unsigned grid = 0; grid < DT_GRID_COUNT; grid++)
+        if (options->groups[grid] == NULL)
+            dt_plan_groups_trim(groups, plan, (enum dt_grid)grid);
+    dt_plan_rank_print_text(out, plan, &groups->list, options->rank);
     return 0;
 }
 
@@ -45,14 +49,14 @@ static int print_plan(struct dt_out *out, const struct dt_plan *plan,
     if (dt_plan_groups_init(&groups, options->groups, err) != 0)
         return -1;
     if (options->has_rank)
-        return print_rank(out, plan, options, &groups.list, err);
+        return print_rank(out, plan, options, &groups, err);
     if (options->is_json) {
         dt_plan_print_json(out, plan, &groups.list);
         return 0;
     }
     dt_plan_print_text(out, plan);
     if (is_anonymous)
-        dt_out_text(out, "(no nodes were named: node0 and so on stand for any)\n");
+        dt_out_text(out, "\nNo nodes were named: node0 and so on stand for any.\n");
     return 0;
 }
 

@@ -57,3 +57,28 @@ int dt_plan_groups_init(struct dt_plan_groups *groups, const char *const texts[D
             return -1;
     return 0;
 }
+
+static bool is_telling(const struct dt_plan *plan, enum dt_grid grid, unsigned axes)
+{
+    if (grid == DT_EXPERT && !dt_plan_print_has_experts(plan))
+        return false;
+    for (unsigned axis = 0; axis < DT_AXIS_COUNT; axis++)
+        if ((axes & 1u << axis) && dt_plan_layout(plan)->size[grid][axis] == 1)
+            return false;
+    return true;
+}
+
+void dt_plan_groups_trim(struct dt_plan_groups *groups, const struct dt_plan *plan,
+                         enum dt_grid grid)
+{
+    struct dt_plan_print_groups *list = &groups->list;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < list->n[grid]; i++) {
+        if (!is_telling(plan, grid, list->axes[grid][i]))
+            continue;
+        list->axes[grid][kept] = list->axes[grid][i];
+        list->names[grid][kept++] = list->names[grid][i];
+    }
+    list->n[grid] = kept;
+}

@@ -18,4 +18,8 @@ struct dt_plan_groups {
 int dt_plan_groups_init(struct dt_plan_groups *groups, const char *const texts[DT_GRID_COUNT],
                         struct dtrain_error *err);
 
+/* The sets that tell people something: none with an axis of size 1, none of experts that are not there. */
+void dt_plan_groups_trim(struct dt_plan_groups *groups, const struct dt_plan *plan,
+                         enum dt_grid grid);
+
 #endif

@@ -9,7 +9,8 @@
 #define LONG_MAX_COUNT 64 /* long options with their short names, and the end mark */
 #define LONG_FIRST 256    /* getopt's value of long option 0; below it are letters */
 #define PREFIX "dtrain-"
-#define USAGE_WIDTH 28
+#define TITLE_MAX 64   /* bytes of "-N, --nodes=LIST|N" with the NUL */
+#define TITLE_WIDTH 37 /* columns of it */
 
 static int apply_nodes(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
 {
@@ -93,15 +94,15 @@ static int apply_help(struct dt_plan_options *options, const char *value, struct
 }
 
 static const struct dt_plan_option table[] = {
-    {"nodes", 'N', "LIST|N", "names such as 'n[1-4]', or how many, then named node0, node1, ...", apply_nodes},
+    {"nodes", 'N', "LIST|N", "names such as 'n[1-4]', or how many", apply_nodes},
     {"nodelist", 'w', "LIST", "the same", apply_nodes},
     {"ntasks-per-node", 0, "N|LIST", "tasks of each node: one count, or a list such as '2(x3),1'", apply_tasks_per_node},
     {"tasks-per-node", 0, "N|LIST", "the same", apply_tasks_per_node},
     {"ntasks", 'n', "N", "tasks in all, spread evenly; alone: on one node", apply_ntasks},
     {"world", 0, "N", "the same", apply_ntasks},
     {"gpus-per-node", 0, "N", "refuse more tasks than this on a node", apply_gpus},
-    {"distribution", 'm', "KIND", "block, cyclic or plane=SIZE: Slurm's order of the tasks", apply_distribution},
-    {"rank", 0, "R", "who rank R is and which are its groups, instead of the whole plan", apply_rank},
+    {"distribution", 'm', "KIND", "how Slurm numbers the tasks: block, cyclic or plane=SIZE", apply_distribution},
+    {"rank", 0, "R", "one rank's place and groups, not the whole plan", apply_rank},
     {"groups", 0, "SETS", "groups to list with --json or --rank, such as tp,dp-cp", apply_groups},
     {"expert-groups", 0, "SETS", "the same for the expert grid, such as ep,tp-ep", apply_expert_groups},
     {"json", 0, NULL, "print JSON", apply_json},
@@ -196,23 +197,36 @@ enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, ch
         if (apply(options, which, optarg, &err) != 0)
             return dt_fail(argv[0], &err);
     }
-    if (optind == argc)
+    if (options->request.report == DT_REPORT_JSON)
+        options->is_json = true;
+    if (optind < argc)
+        dt_error_set(&err, "'%.64s' is not understood: expected options only", argv[optind]);
+    else if (options->is_wire && (options->is_json || options->has_rank))
+        dt_error_set(&err, "--wire prints one value: leave --json and --rank out");
+    else
         return DT_EXIT_OK;
-    dt_error_set(&err, "'%.64s' is not understood: expected options only", argv[optind]);
     return dt_fail_usage(argv[0], &err);
 }
 
-static void usage_line(struct dt_out *out, char letter, const char *name, const char *argument,
-                       const char *help)
+static void usage_option(struct dt_out *out, const struct dt_plan_option *option)
 {
-    char title[64];
+    char title[TITLE_MAX], letter[8] = "   ";
 
-    snprintf(title, sizeof(title), "--%s%s%s", name, argument != NULL ? "=" : "",
-             argument != NULL ? argument : "");
-    if (letter != 0)
-        dt_out_printf(out, "  -%c, %-*s %s\n", letter, USAGE_WIDTH, title, help);
-    else
-        dt_out_printf(out, "      %-*s %s\n", USAGE_WIDTH, title, help);
+    if (option->letter != 0)
+        snprintf(letter, sizeof(letter), "-%c,", option->letter);
+    snprintf(title, sizeof(title), "%s --%s%s%s", letter, option->name,
+             option->argument != NULL ? "=" : "", option->argument != NULL ? option->argument : "");
+    dt_out_entry(out, TITLE_WIDTH, title, option->help);
+}
+
+static void usage_layout(struct dt_out *out, const struct dt_option *option)
+{
+    bool is_optional = option->kind == DT_ARGUMENT_OPTIONAL;
+    char title[TITLE_MAX];
+
+    snprintf(title, sizeof(title), "    --%s%s=%s%s", option->name, is_optional ? "[" : "",
+             option->argument, is_optional ? "]" : "");
+    dt_out_entry(out, TITLE_WIDTH, title, option->help);
 }
 
 void dt_plan_options_usage(struct dt_out *out)
@@ -223,8 +237,8 @@ void dt_plan_options_usage(struct dt_out *out)
     dt_out_text(out, "Usage: dtrain plan [OPTION]...\n\n"
                      "Prints the plan that srun would make of the same options, or why it would refuse.\n\n");
     for (size_t i = 0; i < TABLE_COUNT; i++)
-        usage_line(out, table[i].letter, table[i].name, table[i].argument, table[i].help);
+        usage_option(out, &table[i]);
     dt_out_text(out, "\nThe layout; --tp is short for --dtrain-tp, and so on:\n");
     for (size_t i = 0; i < count; i++)
-        usage_line(out, 0, layout[i].name, layout[i].argument, layout[i].help);
+        usage_layout(out, &layout[i]);
 }

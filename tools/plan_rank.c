@@ -42,27 +42,35 @@ static void text_group(struct dt_out *out, const char *name, const struct group 
 {
     uint32_t shown = group->size <= MEMBERS_SHOWN_MAX ? group->size : MEMBERS_SHOWN_MAX - 2;
 
-    dt_out_printf(out, "  %-9s %5u of %-5u in group %u of %u: ", name, group->rank, group->size, group->index,
-                  group->count);
-    print_members(out, group, shown, ", ");
+    dt_out_printf(out, "  %-9s %u of %u in group %u of %u: ranks ", name, group->rank, group->size,
+                  group->index, group->count);
+    print_members(out, group, shown, ",");
     if (shown < group->size)
-        dt_out_printf(out, ", ..., %u", member(group, group->size - 1));
+        dt_out_printf(out, ",...,%u", member(group, group->size - 1));
     dt_out_text(out, "\n");
+}
+
+static void text_place(struct dt_out *out, const struct dt_plan *plan, uint32_t rank)
+{
+    uint32_t node = dt_plan_rank_node(plan, rank);
+
+    dt_out_printf(out, "rank %u of %u\n", rank, dt_plan_world(plan));
+    dt_out_printf(out, "  %-9s %s, %u of %u\n", "node", dt_plan_node_name(plan, node), node,
+                  dt_plan_node_count(plan));
+    dt_out_printf(out, "  %-9s %u of %u\n", "local", dt_plan_rank_local(plan, rank),
+                  dt_plan_node_tasks(plan, node));
+    dt_out_printf(out, "  %-9s %u in SLURM_PROCID\n", "task", dt_plan_rank_procid(plan, rank));
 }
 
 void dt_plan_rank_print_text(struct dt_out *out, const struct dt_plan *plan,
                              const struct dt_plan_print_groups *groups, uint32_t rank)
 {
     const struct dt_layout *layout = dt_plan_layout(plan);
-    uint32_t node = dt_plan_rank_node(plan, rank);
 
-    dt_out_printf(out, "rank %u of %u: node %s (%u of %u), local rank %u of %u, SLURM_PROCID %u\n", rank,
-                  dt_plan_world(plan), dt_plan_node_name(plan, node), node, dt_plan_node_count(plan),
-                  dt_plan_rank_local(plan, rank), dt_plan_node_tasks(plan, node),
-                  dt_plan_rank_procid(plan, rank));
+    text_place(out, plan, rank);
     for (unsigned grid = 0; grid < DT_GRID_COUNT; grid++) {
-        if (groups->n[grid] > 0)
-            dt_out_text(out, grid == DT_DENSE ? "groups\n" : "expert groups\n");
+        if (grid == DT_EXPERT && groups->n[grid] > 0)
+            dt_out_text(out, "experts\n");
         for (uint32_t i = 0; i < groups->n[grid]; i++) {
             struct group group = group_of(layout, (enum dt_grid)grid, groups->axes[grid][i], rank);
 
@@ -74,8 +82,8 @@ void dt_plan_rank_print_text(struct dt_out *out, const struct dt_plan *plan,
 static void json_group(struct dt_out *out, const char *name, const struct group *group)
 {
     dt_out_json(out, name);
-    dt_out_printf(out, ": {\"index\": %u, \"count\": %u, \"rank\": %u, \"size\": %u, \"members\": [", group->index,
-                  group->count, group->rank, group->size);
+    dt_out_printf(out, ": {\"index\": %u, \"count\": %u, \"rank\": %u, \"size\": %u, \"members\": [",
+                  group->index, group->count, group->rank, group->size);
     print_members(out, group, group->size, ", ");
     dt_out_text(out, "]}");
 }
