@@ -31,9 +31,9 @@ static void axes_text(char text[DT_OPINION_AXES_MAX], const struct dt_layout *la
 }
 
 void dt_opinion_init(struct dt_opinion *opinion, uint32_t rank, const struct dt_plan *plan,
-                     const char *backend)
+                     uint64_t plan_hash, const char *backend)
 {
-    *opinion = (struct dt_opinion){.rank = rank, .count = 1, .plan_hash = dt_plan_hash(plan)};
+    *opinion = (struct dt_opinion){.rank = rank, .count = 1, .plan_hash = plan_hash};
     snprintf(opinion->version, sizeof(opinion->version), "%s", DTRAIN_VERSION);
     snprintf(opinion->backend, sizeof(opinion->backend), "%s", backend);
     axes_text(opinion->axes, dt_plan_layout(plan));

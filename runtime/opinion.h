@@ -32,7 +32,7 @@ struct dt_opinions {
 };
 
 void dt_opinion_init(struct dt_opinion *opinion, uint32_t rank, const struct dt_plan *plan,
-                     const char *backend);
+                     uint64_t plan_hash, const char *backend);
 
 bool dt_opinion_equals(const struct dt_opinion *a, const struct dt_opinion *b);
 void dt_opinions_add(struct dt_opinions *opinions, const struct dt_opinion *opinion);

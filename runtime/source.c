@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include <stddef.h>
 #include <sys/epoll.h>
 
 int dt_source_watch(struct dt_source *source, int epoll_fd, uint32_t events)
