@@ -1,1 +1,2 @@
 # tests
+include tests/host.mk
