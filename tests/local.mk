@@ -1,5 +1,7 @@
 include tests/layout.mk
 include tests/core.mk
+include tests/host.mk
+include tests/boot.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
