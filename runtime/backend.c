@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* dladdr */
+
 #include "backend.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+#define _GNU_SOURCE /* accept4, struct ucred */
+
 #include "listener.h"
 
 #include <arpa/inet.h>
