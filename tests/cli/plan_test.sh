@@ -97,9 +97,9 @@ layouts() {
   wire_holds 'nodes=node0;tasks=16;' --world 16
   wire_holds 'nodes=node[0-2];tasks=1(x3);' --nodes 3
   wire_holds 'procids=0+4:2/2:1;' -N 2 -n 8 --distribution=cyclic
-  wire_holds 'tasks=3,1;procids=0,2+2:1,1;' --tasks-per-node 3,1 -m cyclic
+  wire_holds 'tasks=3,1;procids=0+2:2,3,1;' --tasks-per-node 3,1 -m cyclic
   wire_holds 'procids=0+2:1/2:4,2+2:1/2:4;' -N 2 -n 8 -m plane=2
-  wire_holds 'tp=2;cp=1;ep=1;dp=4;pp=2;etp=1;order=pp-tp-cp-ep-dp;span=any;backend=host;' \
+  wire_holds 'tp=2;cp=1;ep=2;dp=4;pp=2;etp=1;order=pp-tp-cp-ep-dp;span=any;backend=host;' \
     --world 16 --tp 2 --pp=2 --etp 1 --ep 2 --order PP-TP-CP-EP-DP --tp-span any --backend host
 }
 
@@ -125,7 +125,7 @@ json() {
 
 refusals() {
   says 1 "3 tasks on n2 cannot hold groups of tp=2: use --ntasks-per-node=4 or --dtrain-tp=1" \
-    plan --nodes 'n[1-2]' --tasks-per-node 2,3 --tp 2
+    plan --nodes 'n[1-3]' --tasks-per-node 2,3,3 --tp 2
   says 1 "16 tasks cannot be divided into data parallel replicas" plan --world 16 --tp 3
   says 1 "--dtrain-dp=3 disagrees: 16 tasks" plan --world 16 --tp 2 --dp 3
   says 1 "8 tasks on n1 are more than the 4 GPUs" plan -w n1 -n 8 --gpus-per-node 4
@@ -167,12 +167,12 @@ usage() {
   says 2 "'./train' is not understood" plan -n 4 ./train
   says 2 "--wire prints one value" plan -n 4 --wire --json
   says 2 "'plot' is no command: expected plan, env or help" plot
-  says 2 "no command given" ''
+  says 2 "no command given"
   says 2 "'plot' is no command" help plot
   says 2 "one argument too many" help plan env
   says 2 "'-x' is not understood" env -x
   t_is "the version" "$("$dtrain" --version)" "dtrain $(sed -n 's/^AC_INIT(\[dtrain\],\[\([^]]*\)\].*/\1/p' "$DT_SRCDIR/configure.ac")"
-  t_holds "help names the commands" "$("$dtrain" help)" "  env    list the environment variables"
+  t_holds "help names the commands" "$("$dtrain" help)" "  env     list the environment variables"
   t_is "help of a command is its --help" "$("$dtrain" help plan)" "$("$dtrain" plan --help)"
   t_is "--help is help" "$("$dtrain" --help)" "$("$dtrain" help)"
   t_is "no line of help is too long" "$( ("$dtrain" help; "$dtrain" plan -h; "$dtrain" env) | awk 'length > 96')" ""

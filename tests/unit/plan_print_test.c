@@ -45,16 +45,16 @@ static const struct row rows[] = {
      "\n"
      "  node  rank\n"
      "  n1    0\n"},
-    {"four axes, where rank 0 listens", {.tp = 2, .cp = 2, .pp = 2, .order = "tp-cp-pp-dp-ep"}, 4, {4, 4, 4, 4}, NULL,
-     "10.0.0.1",
-     "16 ranks on 4 nodes, order tp-cp-pp-dp-ep (the first varies fastest)\n"
+    {"four axes in another order, with an address", {.tp = 2, .cp = 2, .pp = 2, .order = "cp-tp-dp-pp"}, 4, {4, 4, 4, 4},
+     NULL, "10.0.0.1",
+     "16 ranks on 4 nodes, order cp-tp-dp-pp-ep (the first varies fastest)\n"
      "MASTER_ADDR=10.0.0.1 MASTER_PORT=20001\n"
-     "  tp  2      inside a node (8 groups)\n"
      "  cp  2      inside a node (8 groups)\n"
-     "  pp  2      across 2 nodes (8 groups)\n"
+     "  tp  2      inside a node (8 groups)\n"
      "  dp  2      across 2 nodes (8 groups)\n"
+     "  pp  2      across 2 nodes (8 groups)\n"
      "\n"
-     "  node  rank   tp   cp   pp  dp\n"
+     "  node  rank   cp   tp   dp  pp\n"
      "  n1    0-3    0-1  0-1  0   0\n"
      "  n2    4-7    0-1  0-1  1   0\n"
      "  n3    8-11   0-1  0-1  0   1\n"
@@ -76,9 +76,9 @@ static const struct row rows[] = {
      "  tp  2      inside a node (8 groups)\n"
      "  dp  8      across 2 nodes, 4 members on each (2 groups)\n"
      "\n"
-     "  node  rank  SLURM_PROCID        tp   dp\n"
-     "  n1    0-7   0,2,4,6,8,10,...    0-1  0-3\n"
-     "  n2    8-15  1,3,5,7,9,11,...    0-1  4-7\n"},
+     "  node  rank  SLURM_PROCID      tp   dp\n"
+     "  n1    0-7   0,2,4,6,8,10,...  0-1  0-3\n"
+     "  n2    8-15  1,3,5,7,9,11,...  0-1  4-7\n"},
     {"nodes in another order than the tasks", {.tp = 2}, 2, {2, 2}, (const uint32_t[]){2, 3, 0, 1}, NULL,
      "4 ranks on 2 nodes, order tp-cp-ep-dp-pp (the first varies fastest)\n"
      "  tp  2      inside a node (2 groups)\n"
@@ -123,9 +123,10 @@ static struct dt_plan *plan_of(const struct row *row)
     struct dtrain_error err;
     struct dt_plan *plan;
 
-    if (dt_plan_create(&plan, &inputs, &err) != 0)
-        printf("# %s\n", err.text);
-    return plan;
+    if (dt_plan_create(&plan, &inputs, &err) == 0)
+        return plan;
+    printf("Bail out! %s: %s\n", row->name, err.text);
+    exit(1);
 }
 
 static void start(struct dt_out *out)
@@ -157,7 +158,8 @@ static void test_text(struct dt_out *out)
 
 static void test_json(struct dt_out *out)
 {
-    static const struct row row = {"json", {.tp = 2, .ep = 2, .etp = 1}, 2, {2, 2}, (const uint32_t[]){2, 3, 0, 1}, NULL, ""};
+    static const uint32_t procids[] = {2, 3, 0, 1};
+    const struct row row = {.name = "json", .request = {.tp = 2, .ep = 2, .etp = 1}, .node_count = 2, .tasks = {2, 2}, .procids = procids};
     const struct dt_plan_print_groups groups = {
         .n = {2, 1},
         .axes = {{1u << DT_TP, 1u << DT_DP | 1u << DT_CP}, {1u << DT_EP}},
@@ -216,13 +218,8 @@ static void test_walk(void)
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
         struct dt_layout_request request = {.tp = 2, .cp = 3, .ep = 6, .etp = 1, .pp = 5, .order = orders[i]};
         struct dt_layout layout;
-        struct dtrain_error err;
-        bool ok = true;
+        bool ok = dt_layout_init(&layout, 2 * 3 * 4 * 5, &request, NULL) == 0;
 
-        if (dt_layout_init(&layout, 2 * 3 * 4 * 5, &request, &err) != 0) {
-            tap_ok(strstr(err.text, "pipelines would differ") != NULL, "order %s has no plan", orders[i]);
-            continue;
-        }
         for (unsigned axes = 1; axes < 1u << DT_AXIS_COUNT; axes++)
             ok = ok && walk_agrees(&layout, DT_DENSE, axes) && walk_agrees(&layout, DT_EXPERT, axes);
         tap_ok(ok, "groups of every set of axes, order %s", orders[i]);
