@@ -189,13 +189,13 @@ enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, ch
     memset(options, 0, sizeof(*options));
     dt_request_init(&options->request);
     if (longs_init(longs, &err) != 0)
-        return dt_fail(argv[0], &err);
+        return dt_console_fail(argv[0], &err);
     letters_init(letters);
     while ((which = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (which == '?')
-            return dt_fail_usage(argv[0], NULL);
+            return dt_console_fail_usage(argv[0], NULL);
         if (apply(options, which, optarg, &err) != 0)
-            return dt_fail(argv[0], &err);
+            return dt_console_fail(argv[0], &err);
     }
     if (options->request.report == DT_REPORT_JSON)
         options->is_json = true;
@@ -205,7 +205,7 @@ enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, ch
         dt_error_set(&err, "--wire prints one value: leave --json and --rank out");
     else
         return DT_EXIT_OK;
-    return dt_fail_usage(argv[0], &err);
+    return dt_console_fail_usage(argv[0], &err);
 }
 
 static void usage_option(struct dt_out *out, const struct dt_plan_option *option)
@@ -216,7 +216,7 @@ static void usage_option(struct dt_out *out, const struct dt_plan_option *option
         snprintf(letter, sizeof(letter), "-%c,", option->letter);
     snprintf(title, sizeof(title), "%s --%s%s%s", letter, option->name,
              option->argument != NULL ? "=" : "", option->argument != NULL ? option->argument : "");
-    dt_out_entry(out, TITLE_WIDTH, title, option->help);
+    dt_console_entry(out, TITLE_WIDTH, title, option->help);
 }
 
 static void usage_layout(struct dt_out *out, const struct dt_option *option)
@@ -226,7 +226,7 @@ static void usage_layout(struct dt_out *out, const struct dt_option *option)
 
     snprintf(title, sizeof(title), "    --%s%s=%s%s", option->name, is_optional ? "[" : "",
              option->argument, is_optional ? "]" : "");
-    dt_out_entry(out, TITLE_WIDTH, title, option->help);
+    dt_console_entry(out, TITLE_WIDTH, title, option->help);
 }
 
 void dt_plan_options_usage(struct dt_out *out)

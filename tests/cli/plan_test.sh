@@ -166,7 +166,7 @@ usage() {
   says 2 "option '--json' doesn't allow an argument" plan --json=yes
   says 2 "'./train' is not understood" plan -n 4 ./train
   says 2 "--wire prints one value" plan -n 4 --wire --json
-  says 2 "'plot' is no command: expected plan, env or help" plot
+  says 2 "'plot' is no command" plot
   says 2 "no command given"
   says 2 "'plot' is no command" help plot
   says 2 "one argument too many" help plan env
@@ -200,7 +200,17 @@ writing() {
   writes_fail "a pipe whose reader went away" "Broken pipe"
 }
 
+# The man page's examples are what is printed: each line "$ COMMAND" and what follows it.
+examples() {
+  local line
+  t_is "the examples of dtrain(1)" "$(sed -n 's/^\$ //p' "$DT_SRCDIR/man/dtrain.example" | while read -r line; do
+    printf '$ %s\n' "$line"
+    PATH=$DT_BUILDDIR:$PATH bash -c "$line" 2>&1
+  done)" "$(cat "$DT_SRCDIR/man/dtrain.example")"
+}
+
 groups_of_others
+examples
 tables
 layouts
 json
