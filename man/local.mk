@@ -1,5 +1,6 @@
 # A man page is built by $(DT_MANGEN) from the template of its name; what it lists comes from tables.
-DT_MANGEN = $(AM_V_GEN)$(MKDIR_P) man && tools/mangen$(EXEEXT) $(top_srcdir) <$(top_srcdir)/$@.in >$@.tmp && mv $@.tmp $@
+DT_MANGEN = $(AM_V_GEN)$(MKDIR_P) man && \
+	tools/mangen$(EXEEXT) $(top_srcdir) <$(top_srcdir)/$@.in >$@.tmp && mv $@.tmp $@
 
 man1_MANS += man/dtrain.1
 man3_MANS += man/libdtrain.3

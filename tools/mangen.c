@@ -20,15 +20,16 @@
 
 #define LINE_MAX_BYTES 1024
 #define PATH_MAX_BYTES 1024
+#define LINE_BYTES 64 /* of a line of text, before its characters are escaped */
 #define VERSION_MARK "@VERSION@"
 #define FILE_MARK "@FILE "
 
-/* Text as it stands: no control line, no hyphen that is not a minus, no quote that is turned round. */
-static void roff(struct dt_out *out, const char *text)
+/* n bytes as they stand: no control line, no hyphen that is not a minus, no quote that is turned round. */
+static void roff_n(struct dt_out *out, const char *text, size_t n)
 {
-    if (*text == '.')
+    if (n > 0 && *text == '.')
         dt_out_text(out, "\\&");
-    for (; *text != '\0'; text++) {
+    for (; n > 0; text++, n--) {
         switch (*text) {
         case '\\':
             dt_out_text(out, "\\e");
@@ -43,6 +44,28 @@ static void roff(struct dt_out *out, const char *text)
             dt_out_printf(out, "%c", *text);
         }
     }
+}
+
+static void roff(struct dt_out *out, const char *text)
+{
+    roff_n(out, text, strlen(text));
+}
+
+/* The same in short lines, broken at blanks. */
+static void roff_lines(struct dt_out *out, const char *text)
+{
+    while (strlen(text) > LINE_BYTES) {
+        size_t n = LINE_BYTES;
+
+        while (n > 0 && text[n] != ' ')
+            n--;
+        if (n == 0)
+            break;
+        roff_n(out, text, n);
+        dt_out_text(out, "\n");
+        text += n + 1;
+    }
+    roff(out, text);
 }
 
 static void bold(struct dt_out *out, const char *prefix, const char *name)
@@ -65,7 +88,7 @@ static void argument(struct dt_out *out, const char *before, const char *name, c
 static void help(struct dt_out *out, const char *text, const char *fallback)
 {
     dt_out_text(out, "\n");
-    roff(out, text);
+    roff_lines(out, text);
     if (fallback[0] != '\0') {
         dt_out_text(out, "; default ");
         bold(out, "", fallback);
@@ -162,7 +185,8 @@ static int read_line(char line[LINE_MAX_BYTES], FILE *from, bool *is_end, struct
         return ferror(from) ? dt_error_set(err, "cannot read: %s", strerror(errno)) : 0;
     n = strlen(line);
     if (n == 0 || line[n - 1] != '\n')
-        return dt_error_set(err, "line '%.64s' has no end: expected a newline within %d bytes", line, LINE_MAX_BYTES);
+        return dt_error_set(err, "line '%.64s' has no end: expected a newline within %d bytes", line,
+                            LINE_MAX_BYTES);
     line[n - 1] = '\0';
     return 0;
 }

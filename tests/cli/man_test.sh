@@ -36,7 +36,7 @@ page_lists() {
 lists() {
   local options variables
   mapfile -t options < <("$DT_BUILDDIR/dtrain" plan --help | sed -n 's/^ .*\(--[a-z-]*\).*/\1/p' | sort -u)
-  mapfile -t variables < <("$DT_BUILDDIR/dtrain" env | sed -n 's/^  \([A-Z_]*\).*/\1/p')
+  mapfile -t variables < <("$DT_BUILDDIR/dtrain" env | sed -n 's/^  \([A-Z][A-Z_]*\).*/\1/p')
   page_lists dtrain.1 "${options[@]}"
   page_lists dtrain-env.7 "${variables[@]}"
 }
@@ -45,7 +45,8 @@ t_is "mangen refuses a list that it does not know" \
   "$(echo '@LISTS@' | "$DT_BUILDDIR/tools/mangen" "$DT_SRCDIR" 2>&1)" "mangen: line '@LISTS@' names no list"
 t_holds "mangen refuses a file that is not there" \
   "$(echo '@FILE no/such@' | "$DT_BUILDDIR/tools/mangen" "$DT_SRCDIR" 2>&1)" "no/such: No such file"
-t_ok "libdtrain.3 shows examples/hello.c" grep -qF 'rc = sum(world, &value, &err);' "$DT_BUILDDIR/man/libdtrain.3"
+t_ok "libdtrain.3 shows examples/hello.c" \
+  grep -qF 'rc = report(hello(world, &err), &err);' "$DT_BUILDDIR/man/libdtrain.3"
 lint
 lists
 t_done

@@ -71,7 +71,8 @@ def check(dtrain, record):
 def title(record):
     sizes = " ".join(f"{size}={record[size]}" for size in ("world", *SIZES) if size in record)
     refused = " refused" if "error" in record else ""
-    return f"{record['source'].split('@')[0].split()[0]}: {sizes} {record.get('order', '')}{refused}".replace("#", "")
+    source = record["source"].split("@")[0].split()[0]
+    return f"{source}: {sizes} {record.get('order', '')}{refused}"
 
 
 def main():

@@ -41,7 +41,8 @@ groups_of_others() {
       skip) t_skip "${rest% # *}" "${rest##* # }" ;;
       *) t_is "groups of ${rest% # *}" "$verdict ${rest#"${rest% # *}"}" "ok " ;;
     esac
-  done < <("$python" "$DT_SRCDIR/tests/cli/plan_groups.py" "$dtrain" "$records" || echo "not plan_groups.py # failed")
+  done < <("$python" "$DT_SRCDIR/tests/cli/plan_groups.py" "$dtrain" "$records" ||
+    echo "not plan_groups.py # failed")
 }
 
 tables() {
@@ -70,7 +71,8 @@ rank 9 of 16
   task      3 in SLURM_PROCID
   tp        1 of 2 in group 4 of 8: ranks 8,9
   dp        4 of 8 in group 1 of 2: ranks 1,3,5,7,9,11,13,15
-  tp-dp     9 of 16 in group 0 of 1: ranks 0,1,2,3,4,5,...,15" -w 'n[1-2]' --tasks-per-node 8 --tp 2 -m plane=2 --rank 9
+  tp-dp     9 of 16 in group 0 of 1: ranks 0,1,2,3,4,5,...,15" \
+    -w 'n[1-2]' --tasks-per-node 8 --tp 2 -m plane=2 --rank 9
   plan_is "one rank: the groups that were asked for" "\
 rank 1 of 4
   node      node0, 0 of 1
@@ -113,14 +115,16 @@ json() {
     '"groups": {
  "pp": {"index": 3, "count": 4, "rank": 1, "size": 3, "members": [3, 7, 11]}},
 "expert_groups": {}}'
-  t_is "--dtrain-report=json is --json" "$("$dtrain" plan --world 12 --tp 2 --pp 3 --dtrain-report=json)" "$whole"
-  t_is "short names are the same options" "$("$dtrain" plan --world 12 --dtrain-tp=2 --dtrain-pp 3 --json)" "$whole"
+  t_is "--dtrain-report=json is --json" \
+    "$("$dtrain" plan --world 12 --tp 2 --pp 3 --dtrain-report=json)" "$whole"
+  t_is "short names are the same options" \
+    "$("$dtrain" plan --world 12 --dtrain-tp=2 --dtrain-pp 3 --json)" "$whole"
   t_is "usual groups" "$(sed -n 's/^ "\([a-z-]*\)": \[.*/\1/p' <<<"$whole" | tr '\n' ' ')" \
     "tp cp dp pp dp-cp tp-pp tp-cp tp-dp tp-dp-cp tp ep dp pp tp-ep tp-ep-pp "
   t_is "no groups" "$("$dtrain" plan -n1 --json --groups '' --expert-groups '' | tail -n 2)" '"groups": {},
 "expert_groups": {}}'
-  t_is "a million ranks" \
-    "$("$dtrain" plan --nodes 131072 --tasks-per-node 8 --tp 8 --pp 16 --json --groups tp --expert-groups '' | grep -c '"rank"')" 1048576
+  t_is "a million ranks" "$("$dtrain" plan --nodes 131072 --tasks-per-node 8 --tp 8 --pp 16 --json \
+    --groups tp --expert-groups '' | grep -c '"rank"')" 1048576
 }
 
 refusals() {
@@ -171,11 +175,13 @@ usage() {
   says 2 "'plot' is no command" help plot
   says 2 "one argument too many" help plan env
   says 2 "'-x' is not understood" env -x
-  t_is "the version" "$("$dtrain" --version)" "dtrain $(sed -n 's/^AC_INIT(\[dtrain\],\[\([^]]*\)\].*/\1/p' "$DT_SRCDIR/configure.ac")"
+  t_is "the version" "$("$dtrain" --version)" \
+    "dtrain $(sed -n 's/^AC_INIT(\[dtrain\],\[\([^]]*\)\].*/\1/p' "$DT_SRCDIR/configure.ac")"
   t_holds "help names the commands" "$("$dtrain" help)" "  env     list the environment variables"
   t_is "help of a command is its --help" "$("$dtrain" help plan)" "$("$dtrain" plan --help)"
   t_is "--help is help" "$("$dtrain" --help)" "$("$dtrain" help)"
-  t_is "no line of help is too long" "$( ("$dtrain" help; "$dtrain" plan -h; "$dtrain" env) | awk 'length > 96')" ""
+  t_is "no line of help is too long" \
+    "$( ("$dtrain" help; "$dtrain" plan -h; "$dtrain" env) | awk 'length > 96')" ""
   t_holds "layout options are in the help" "$("$dtrain" plan -h)" "--dtrain-tp-span=node|any"
   t_holds "env names a task's variables" "$("$dtrain" env)" "  LOCAL_RANK  "
   t_holds "env names what the library reads" "$("$dtrain" env)" "  DTRAIN_INIT_TIMEOUT=120  "
@@ -195,18 +201,18 @@ writing() {
   text=$("$dtrain" --version 2>&1 >&-)
   status=$?
   writes_fail "a closed stdout" "Bad file descriptor"
-  text=$({ "$dtrain" plan --world 65535 --json 2>&1 >&3 | cat >&4; status=${PIPESTATUS[0]}; exit "$status"; } 4>&1 3> >(:))
+  text=$({ "$dtrain" plan --world 65535 --json 2>&1 >&3; exit "$?"; } 3> >(:))
   status=$?
   writes_fail "a pipe whose reader went away" "Broken pipe"
 }
 
 # The man page's examples are what is printed: each line "$ COMMAND" and what follows it.
 examples() {
-  local line
-  t_is "the examples of dtrain(1)" "$(sed -n 's/^\$ //p' "$DT_SRCDIR/man/dtrain.example" | while read -r line; do
+  local file=$DT_SRCDIR/man/dtrain.example line
+  t_is "the examples of dtrain(1)" "$(sed -n 's/^\$ //p' "$file" | while read -r line; do
     printf '$ %s\n' "$line"
     PATH=$DT_BUILDDIR:$PATH bash -c "$line" 2>&1
-  done)" "$(cat "$DT_SRCDIR/man/dtrain.example")"
+  done)" "$(cat "$file")"
 }
 
 groups_of_others

@@ -56,7 +56,8 @@ static void test_numbers(struct dt_out *out, struct sink *sink)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         start(out, sink, SINK_MAX);
         dt_out_u64(out, rows[i].value);
-        tap_ok(dt_out_flush(out, NULL) == 0 && strcmp(sink->text, rows[i].text) == 0, "number %s", rows[i].text);
+        tap_ok(dt_out_flush(out, NULL) == 0 && strcmp(sink->text, rows[i].text) == 0, "number %s",
+               rows[i].text);
     }
 }
 
@@ -69,20 +70,24 @@ static void test_json(struct dt_out *out, struct sink *sink)
         {"plain", "n1", "\"n1\""},
         {"quote and backslash", "a\"b\\c", "\"a\\\"b\\\\c\""},
         {"control characters", "a\n\x01\x1f", "\"a\\u000a\\u0001\\u001f\""},
-        {"two, three and four bytes", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\""},
-        {"the ends of the ranges", "\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF", "\"\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF\""},
+        {"two, three and four bytes", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80",
+         "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\""},
+        {"the ends of the ranges", "\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF",
+         "\"\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF\""},
         {"a stray tail byte", "a\x80z", "\"a\xEF\xBF\xBDz\""},
         {"a sequence that ends early", "\xE2\x82", "\"\xEF\xBF\xBD\xEF\xBF\xBD\""},
         {"overlong", "\xC0\xAF", "\"\xEF\xBF\xBD\xEF\xBF\xBD\""},
         {"overlong, three bytes", "\xE0\x80\xAF", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
         {"a surrogate", "\xED\xA0\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
-        {"past the last code point", "\xF4\x90\x80\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
+        {"past the last code point", "\xF4\x90\x80\x80",
+         "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         start(out, sink, SINK_MAX);
         dt_out_json(out, rows[i].text);
-        if (!tap_ok(dt_out_flush(out, NULL) == 0 && strcmp(sink->text, rows[i].json) == 0, "JSON: %s", rows[i].name))
+        if (!tap_ok(dt_out_flush(out, NULL) == 0 && strcmp(sink->text, rows[i].json) == 0, "JSON: %s",
+                    rows[i].name))
             printf("# got %s\n", sink->text);
     }
 }

@@ -45,8 +45,8 @@ static const struct row rows[] = {
      "\n"
      "  node  rank\n"
      "  n1    0\n"},
-    {"four axes in another order, with an address", {.tp = 2, .cp = 2, .pp = 2, .order = "cp-tp-dp-pp"}, 4, {4, 4, 4, 4},
-     NULL, "10.0.0.1",
+    {"four axes in another order, with an address", {.tp = 2, .cp = 2, .pp = 2, .order = "cp-tp-dp-pp"},
+     4, {4, 4, 4, 4}, NULL, "10.0.0.1",
      "16 ranks on 4 nodes, order cp-tp-dp-pp-ep (the first varies fastest)\n"
      "MASTER_ADDR=10.0.0.1 MASTER_PORT=20001\n"
      "  cp  2      inside a node (8 groups)\n"
@@ -159,7 +159,13 @@ static void test_text(struct dt_out *out)
 static void test_json(struct dt_out *out)
 {
     static const uint32_t procids[] = {2, 3, 0, 1};
-    const struct row row = {.name = "json", .request = {.tp = 2, .ep = 2, .etp = 1}, .node_count = 2, .tasks = {2, 2}, .procids = procids};
+    const struct row row = {
+        .name = "json",
+        .request = {.tp = 2, .ep = 2, .etp = 1},
+        .node_count = 2,
+        .tasks = {2, 2},
+        .procids = procids,
+    };
     const struct dt_plan_print_groups groups = {
         .n = {2, 1},
         .axes = {{1u << DT_TP, 1u << DT_DP | 1u << DT_CP}, {1u << DT_EP}},
@@ -174,14 +180,14 @@ static void test_json(struct dt_out *out)
               "\"axes\": {\"tp\": 2, \"cp\": 1, \"ep\": 2, \"dp\": 2, \"pp\": 1, \"etp\": 1, \"edp\": 2},\n"
               "\"order\": \"tp-cp-ep-dp-pp\",\n"
               "\"ranks\": [\n"
-              " {\"rank\": 0, \"procid\": 2, \"node\": \"n1\", \"local_rank\": 0, \"tp\": 0, \"cp\": 0, \"ep\": 0, \"dp\": 0, "
-              "\"pp\": 0, \"etp\": 0, \"edp\": 0},\n"
-              " {\"rank\": 1, \"procid\": 3, \"node\": \"n1\", \"local_rank\": 1, \"tp\": 1, \"cp\": 0, \"ep\": 1, \"dp\": 0, "
-              "\"pp\": 0, \"etp\": 0, \"edp\": 0},\n"
-              " {\"rank\": 2, \"procid\": 0, \"node\": \"n2\", \"local_rank\": 0, \"tp\": 0, \"cp\": 0, \"ep\": 0, \"dp\": 1, "
-              "\"pp\": 0, \"etp\": 0, \"edp\": 1},\n"
-              " {\"rank\": 3, \"procid\": 1, \"node\": \"n2\", \"local_rank\": 1, \"tp\": 1, \"cp\": 0, \"ep\": 1, \"dp\": 1, "
-              "\"pp\": 0, \"etp\": 0, \"edp\": 1}],\n"
+              " {\"rank\": 0, \"procid\": 2, \"node\": \"n1\", \"local_rank\": 0, "
+              "\"tp\": 0, \"cp\": 0, \"ep\": 0, \"dp\": 0, \"pp\": 0, \"etp\": 0, \"edp\": 0},\n"
+              " {\"rank\": 1, \"procid\": 3, \"node\": \"n1\", \"local_rank\": 1, "
+              "\"tp\": 1, \"cp\": 0, \"ep\": 1, \"dp\": 0, \"pp\": 0, \"etp\": 0, \"edp\": 0},\n"
+              " {\"rank\": 2, \"procid\": 0, \"node\": \"n2\", \"local_rank\": 0, "
+              "\"tp\": 0, \"cp\": 0, \"ep\": 0, \"dp\": 1, \"pp\": 0, \"etp\": 0, \"edp\": 1},\n"
+              " {\"rank\": 3, \"procid\": 1, \"node\": \"n2\", \"local_rank\": 1, "
+              "\"tp\": 1, \"cp\": 0, \"ep\": 1, \"dp\": 1, \"pp\": 0, \"etp\": 0, \"edp\": 1}],\n"
               "\"groups\": {\n"
               " \"tp\": [[0, 1], [2, 3]],\n"
               " \"dp-cp\": [[0, 2], [1, 3]]},\n"
@@ -213,10 +219,16 @@ static bool walk_agrees(const struct dt_layout *layout, enum dt_grid grid, unsig
 
 static void test_walk(void)
 {
-    static const char *const orders[] = {"tp-cp-ep-dp-pp", "dp-pp-tp-ep-cp", "pp-dp-cp-ep-tp", "ep-tp-dp-cp-pp"};
+    static const char *const orders[] = {
+        "tp-cp-ep-dp-pp",
+        "dp-pp-tp-ep-cp",
+        "pp-dp-cp-ep-tp",
+        "ep-tp-dp-cp-pp",
+    };
 
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
-        struct dt_layout_request request = {.tp = 2, .cp = 3, .ep = 6, .etp = 1, .pp = 5, .order = orders[i]};
+        struct dt_layout_request request = {
+            .tp = 2, .cp = 3, .ep = 6, .etp = 1, .pp = 5, .order = orders[i]};
         struct dt_layout layout;
         bool ok = dt_layout_init(&layout, 2 * 3 * 4 * 5, &request, NULL) == 0;
 
