@@ -95,8 +95,8 @@ static int fill_spread(struct dt_plan_step *step, uint32_t ntasks, uint32_t limi
                             (unsigned long long)limit * step->node_count);
     if (each + (more > 0) > DT_PLAN_TASKS_PER_NODE_MAX)
         return dt_error_set(err,
-                            "--ntasks=%u puts %u tasks on a node: expected at most %u, say how they are spread "
-                            "with --nodes or --ntasks-per-node",
+                            "--ntasks=%u puts %u tasks on a node: expected at most %u, say how they are "
+                            "spread with --nodes or --ntasks-per-node",
                             ntasks, each + (more > 0), DT_PLAN_TASKS_PER_NODE_MAX);
     if (fill_same(step, each, err) != 0)
         return -1;

@@ -153,7 +153,7 @@ refusals() {
   says 1 "--distribution=plane" plan -n 4 -m plane=0
   says 1 "follows a file of hosts that only srun reads" plan -n 4 -m arbitrary
   says 1 "--rank=16 is not in a world of 16 ranks: expected 0 to 15" plan --world 16 --rank 16
-  says 1 "--groups: groups: 'xp' in 'tp-xp' is no axis" plan -n 4 --json --groups dp,tp-xp
+  says 1 "groups: 'xp' in 'tp-xp' is no axis" plan -n 4 --json --groups dp,tp-xp
   says 1 "the dense grid has no axis ep" plan -n 4 --json --groups ep
   says 1 "the expert grid has no axis cp" plan -n 4 --json --expert-groups cp
   says 1 "--groups names 'tp' twice" plan -n 4 --json --groups tp,dp,tp
