@@ -1,3 +1,4 @@
+include tests/tools.mk
 include tests/layout.mk
 include tests/core.mk
 include tests/host.mk
