@@ -64,7 +64,7 @@ need_root() {
 # command → Debian package; each missing one is named.
 need_commands() {
   local missing=0 row
-  PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
+  [[ :$PATH: = *:/usr/sbin:* ]] || PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
   for row in slurmctld:slurmctld slurmd:slurmd srun:slurm-client munged:munge ip:iproute2 nsenter:util-linux \
     unshare:util-linux setpriv:util-linux setsid:util-linux mount:mount mknod:coreutils timeout:coreutils awk:mawk; do
     command -v "${row%%:*}" >/dev/null && continue
