@@ -58,7 +58,9 @@ options_value() {
     --plugstack) options_file "$1" "$2"; opt_plugstack=$2 ;;
     --bind) [[ -d $2 ]] || die_usage "--bind '$2' is no folder: expected one that exists"
       opt_bind+=("$(realpath -- "$2")") ;;
-    --user) options_match "$1" "$2" '^[a-z_][a-z0-9_-]{0,30}$' "a user name"; opt_user=$2 ;;
+    --user) options_match "$1" "$2" '^[a-z_][a-z0-9_-]{0,30}$' "a user name"
+      [[ $(id -u -- "$2" 2>/dev/null) != 0 ]] || die_usage "--user '$2' has uid 0: expected an unprivileged user"
+      opt_user=$2 ;;
   esac
 }
 
