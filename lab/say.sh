@@ -55,7 +55,7 @@ need_root() {
   ((EUID != 0)) || return 0
   local -a how=(-E)
   [[ -t 0 ]] || how+=(-n)
-  if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+  if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true >/dev/null 2>&1; }; then
     exec sudo "${how[@]}" -- "$LAB_HERE/lab" "$@"
   fi
   die "needs root, to make network and mount namespaces; running as uid $EUID and sudo is not usable: run it as root"

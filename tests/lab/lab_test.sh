@@ -105,10 +105,15 @@ test_absent_lab() {
   "$lab" down --name "$A"
 }
 
-test_not_root() {
-  command -v sudo >/dev/null && return 0
-  setpriv --reuid 65534 --clear-groups "$lab" status 2>"$scratch/err"
-  is $? 1 && grep -q 'needs root' "$scratch/err"
+test_not_root() { # without a usable sudo, and with one
+  local as=(setpriv --reuid 65534 --clear-groups env)
+  mkdir "$scratch/bin"
+  printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/sudo"
+  chmod -R 755 "$scratch" && chmod 700 "$scratch/closed" && chmod 755 "$scratch/bin/sudo"
+  "${as[@]}" PATH="$scratch/bin:$PATH" "$lab" status </dev/null 2>"$scratch/err"
+  is $? 1 && grep -q 'needs root' "$scratch/err" || return 1
+  printf '#!/bin/sh\necho "$@"\n' >"$scratch/bin/sudo"
+  is "$("${as[@]}" PATH="$scratch/bin:$PATH" "$lab" run --name x -- a 'b c' </dev/null)" "-E -n -- $here/lab/lab run --name x -- a b c"
 }
 
 # --- a lab with everything ------------------------------------------------------------------------------------------------
@@ -274,7 +279,9 @@ test_kill_slurmd() { # a dead daemon shows, and down still ends its job and its 
   run_b sbatch -N2 -o /dev/null --wrap 'srun sleep 300' >/dev/null
   wait_until 10 "$lab" exec-node --name "$B" n2 -- pgrep -x sleep || return 1
   pid=$("$lab" status --name "$B" | awk '$2 == "n1" && $3 == "slurmd" { print $4 }')
-  kill -9 "$pid" && ! "$lab" status --name "$B" >"$scratch/status" && grep -qx "process: n1 slurmd dead" "$scratch/status" &&
+  kill -9 "$pid" && ! "$lab" status --name "$B" >"$scratch/status" && grep -qx "process: n1 slurmd dead" "$scratch/status" || return 1
+  # shellcheck disable=SC2046  # several pids
+  kill -9 $(awk '$2 ~ /ctl|login/ && $3 != "init" || $2 == "n2" && $3 == "init" { print $4 }' "$scratch/status") &&
     "$lab" down --name "$B" && ! leftovers | grep -e "$dir_b" -e "$(id_of "$dir_b")"
 }
 
@@ -322,6 +329,16 @@ test_interrupted_up() {
   kill -TERM $pid
   wait $pid; rc=$?
   [[ $rc != 0 ]] && leftovers | diff "$scratch/before" -
+}
+
+test_tree_under_tmp() { # the nodes see the tree that the lab was started from, and what --bind names, but no other part of /tmp
+  local tree=$scratch/tree
+  mkdir "$tree" "$scratch/bound" "$scratch/other" && cp -r lab "$tree" && chmod -R a+rX "$tree" "$scratch/bound" "$scratch/other" || return 1
+  (
+    cd "$tree" && lab/lab up --name "$A" --nodes 2 --bind "$scratch/bound" || exit 1
+    is "$(lab/lab run --name "$A" -- srun -N2 sh -c "pwd; ls -d $scratch/*" | sort -u | xargs)" "$scratch/bound $tree"
+  ) || return 1
+  "$tree/lab/lab" down --name "$A" && leftovers | diff "$scratch/before" -
 }
 
 test_bare_lab() { # no GPUs, one node, task/affinity, another user, another folder
@@ -382,7 +399,7 @@ if [[ -d /sys/fs/cgroup/devices && -d /sys/fs/cgroup/freezer && -d /sys/fs/cgrou
   tap_test test_side_by_side "both run jobs and do not see each other"
   tap_test test_device_cgroup "device cgroups keep a task to its GPU"
   tap_test test_cpu_binding "tasks are bound to cores"
-  tap_test test_kill_slurmd "after kill -9 of a slurmd, down leaves nothing of that lab"
+  tap_test test_kill_slurmd "after kill -9 of daemons and of a whole node, down leaves nothing of that lab"
   tap_test test_first_unharmed "the first lab is unharmed"
 else
   for what in up side-by-side device-cgroup cpu-binding kill-slurmd unharmed; do tap_skip "second lab: $what" "no cgroup v1 controllers"; done
@@ -392,5 +409,6 @@ tap_test test_down_twice "down again is harmless"
 tap_test test_failing_up "an up that fails says why and leaves nothing"
 tap_test test_killed_up "an up that is killed half-way is cleaned up by down"
 tap_test test_interrupted_up "an up that gets SIGTERM cleans up itself"
+tap_test test_tree_under_tmp "a tree under /tmp is seen by the nodes"
 tap_test test_bare_lab "one node without GPUs, task/affinity, another user and folder"
 tap_done
