@@ -81,7 +81,7 @@ static int apply_backend(struct dt_request *request, const char *value, struct d
 
     if (dt_parse_word(&index, value, dt_backend_words, 3, "--dtrain-backend", err))
         return -1;
-    request->backend = (enum dt_backend)index;
+    request->backend = (enum dt_backend_choice)index;
     request->has_backend = true;
     request->is_on = true;
     return 0;

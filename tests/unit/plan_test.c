@@ -14,7 +14,7 @@ struct row {
     const char *name;
     struct dt_layout_request request;
     enum dt_span span;
-    enum dt_backend backend;
+    enum dt_backend_choice backend;
     uint32_t node_count, tasks[NODES_MAX], gpus;
     uint32_t procids[WORLD_MAX]; /* all 0: the identity */
     const char *words;           /* of the wire or, with `refused`, of the error */
