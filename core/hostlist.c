@@ -219,7 +219,7 @@ static int check_name(const char *name, uint32_t i, struct dtrain_error *err)
         return 0;
     return dt_error_set(err,
                         "hostlist: name %" PRIu32 ", '%s', is no host name: expected 1 to %d printable bytes "
-                        "without blanks, commas and brackets",
+                        "without blanks, ',', ';', '[' and ']'",
                         i + 1, dt_parse_shown(shown, name), DT_HOSTLIST_NAME_MAX);
 }
 

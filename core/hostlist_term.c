@@ -9,7 +9,7 @@ static bool is_digit(char c)
 
 bool dt_hostlist_is_name_byte(char c)
 {
-    return c > ' ' && c <= '~' && c != ',' && c != '[' && c != ']';
+    return c > ' ' && c <= '~' && strchr(",;[]", c) == NULL;
 }
 
 static uint32_t digits_of(uint64_t number)

@@ -53,7 +53,7 @@ void dt_hostlist_term_advance(struct dt_hostlist_term *term);
 
 /* Bytes of a number that is printed with leading zeros up to width. */
 uint32_t dt_hostlist_number_width(uint64_t number, uint32_t width);
-/* Printable, and neither blank, comma nor bracket. */
+/* Printable, and no blank, comma, semicolon (it ends a field of the plan's text) or bracket. */
 bool dt_hostlist_is_name_byte(char c);
 
 #endif

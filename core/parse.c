@@ -114,8 +114,9 @@ int dt_parse_seconds_ms(int *value_ms, const char *text, const char *what, struc
     else if (seconds == 0 && ms == 0)
         wrong = "is too small";
     if (wrong != NULL)
-        return dt_error_set(err, "%s: '%s' %s: expected seconds from 0.001 to 2147483.647, such as 0.5 or 120",
-                            what, dt_parse_shown(shown, text), wrong);
+        return dt_error_set(err,
+                            "%s: '%s' %s: expected seconds from 0.001 to 2147483.647, for instance 0.5", what,
+                            dt_parse_shown(shown, text), wrong);
     *value_ms = (int)(seconds * MS_PER_SECOND + ms);
     return 0;
 }

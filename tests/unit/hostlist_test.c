@@ -160,7 +160,8 @@ static void test_limits(void)
 /* What scontrol accepts by accident; see hostlist.h. */
 static bool is_accident(const char *text)
 {
-    static const char *const accidents[] = {"n[1", "n]1[", "n[1-3", "n1,,n2", ",n1", "n1,", "n1 n2", "n1, n2"};
+    static const char *const accidents[] = {"n[1", "n]1[", "n[1-3", "n1,,n2",
+                                            ",n1", "n1,",  "n1 n2", "n1, n2"};
 
     for (size_t i = 0; i < sizeof(accidents) / sizeof(accidents[0]); i++) {
         if (strcmp(text, accidents[i]) == 0)
@@ -265,16 +266,18 @@ static const struct format_row format_rows[] = {
 
 static void test_format(void)
 {
-    static const char *const bad[] = {"a b", "", "a,b", "a[1]", "a\n", "\xff"};
+    static const char *const bad[] = {"a b", "", "a,b", "a;b", "a[1]", "a\n", "\xff"};
     struct dtrain_error err = {""};
     char *text = NULL;
 
     for (size_t i = 0; i < sizeof(format_rows) / sizeof(format_rows[0]); i++)
         check_format(format_rows[i].names, format_rows[i].text);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        tap_ok(dt_hostlist_format(&text, &bad[i], 1, &err) == -1 && text == NULL, "format: bad name %zu is refused", i);
+        tap_ok(dt_hostlist_format(&text, &bad[i], 1, &err) == -1 && text == NULL,
+               "format: bad name %zu is refused", i);
     dt_hostlist_format(&text, bad, 2, &err);
-    tap_holds(err.text, "hostlist: name 1, 'a b', is no host name: expected 1 to 255", "format: the error names it");
+    tap_holds(err.text, "hostlist: name 1, 'a b', is no host name: expected 1 to 255",
+              "format: the error names it");
     tap_ok(dt_hostlist_format(&text, NULL, 0, &err) == 0 && text[0] == '\0', "format: no names");
     free(text);
 }
@@ -311,8 +314,8 @@ static int random_name(char *name, size_t size)
     static const char *const suffixes[] = {"", "", "", "", "-ib", "b2"};
     int width = (int)random_below(4);
 
-    return snprintf(name, size, "%s%0*u%s", prefixes[random_below(6)], width, random_below(12) + 95 * random_below(2),
-                    suffixes[random_below(6)]);
+    return snprintf(name, size, "%s%0*u%s", prefixes[random_below(6)], width,
+                    random_below(12) + 95 * random_below(2), suffixes[random_below(6)]);
 }
 
 /* Neighbours often follow each other, so that ranges are common. */
@@ -372,7 +375,8 @@ static char conf_path[] = "/tmp/hostlist-test-XXXXXX";
 /* scontrol wants a configuration, though expanding a list needs no cluster. */
 static bool write_conf(void)
 {
-    static const char conf[] = "ClusterName=test\nSlurmctldHost=localhost\nNodeName=n1\nPartitionName=p Nodes=n1\n";
+    static const char conf[] = "ClusterName=test\nSlurmctldHost=localhost\n"
+                               "NodeName=n1\nPartitionName=p Nodes=n1\n";
     int fd = mkstemp(conf_path);
     bool ok = fd >= 0 && write(fd, conf, sizeof(conf) - 1) == (ssize_t)(sizeof(conf) - 1);
 
