@@ -1,5 +1,6 @@
 noinst_LTLIBRARIES += libdtcore.la
 libdtcore_la_SOURCES = \
+	core/conf.c core/conf.h \
 	core/env.c core/env.h \
 	core/error.c core/error.h \
 	core/hostlist.c core/hostlist.h \

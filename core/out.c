@@ -29,7 +29,7 @@ static void drain(struct dt_out *out)
         out->failed = errno != 0 ? errno : EIO;
 }
 
-static void put(struct dt_out *out, const char *text, size_t n)
+static void put_in_parts(struct dt_out *out, const char *text, size_t n)
 {
     while (n > 0 && out->failed == 0) {
         size_t room = DT_OUT_BUFFER - out->used;
@@ -44,6 +44,16 @@ static void put(struct dt_out *out, const char *text, size_t n)
     }
 }
 
+static inline void put(struct dt_out *out, const char *text, size_t n)
+{
+    if (n >= DT_OUT_BUFFER - out->used) {
+        put_in_parts(out, text, n);
+        return;
+    }
+    memcpy(out->buffer + out->used, text, n);
+    out->used += n;
+}
+
 void dt_out_text(struct dt_out *out, const char *text)
 {
     put(out, text, strlen(text));
@@ -51,14 +61,18 @@ void dt_out_text(struct dt_out *out, const char *text)
 
 void dt_out_u64(struct dt_out *out, uint64_t value)
 {
-    char digits[U64_DIGITS_MAX];
-    char *at = digits + U64_DIGITS_MAX;
+    uint64_t limit = 10;
+    size_t n = 1;
 
-    do {
+    for (; n < U64_DIGITS_MAX && value >= limit; n++)
+        limit *= 10;
+    if (DT_OUT_BUFFER - out->used <= U64_DIGITS_MAX)
+        drain(out);
+    out->used += n;
+    for (char *at = out->buffer + out->used; n > 0; n--) {
         *--at = (char)('0' + value % 10);
         value /= 10;
-    } while (value > 0);
-    put(out, at, (size_t)(digits + U64_DIGITS_MAX - at));
+    }
 }
 
 /* What does not fit the stack is formatted a second time, so that no text is ever cut. */

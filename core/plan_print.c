@@ -180,18 +180,20 @@ static struct reach reach_of(const struct dt_plan *plan, enum dt_grid grid, enum
 
 static void text_reach(struct dt_out *out, const struct reach *reach)
 {
-    if (reach->nodes_max == 1)
+    if (reach->nodes_max == 1) {
         dt_out_text(out, "inside a node");
-    else if (reach->nodes_min < reach->nodes_max)
+        return;
+    }
+    if (reach->nodes_min < reach->nodes_max)
         dt_out_printf(out, "on %u to %u nodes", reach->nodes_min, reach->nodes_max);
     else
         dt_out_printf(out, "across %u nodes", reach->nodes_max);
-    if (reach->nodes_max == 1 || reach->members_max == 1)
+    if (reach->members_max == 1)
         return;
-    if (reach->members_min == reach->members_max)
-        dt_out_printf(out, ", %u members on each", reach->members_max);
-    else
-        dt_out_printf(out, ", %u to %u members on each", reach->members_min, reach->members_max);
+    dt_out_printf(out, ", %u", reach->members_min);
+    if (reach->members_min < reach->members_max)
+        dt_out_printf(out, " to %u", reach->members_max);
+    dt_out_text(out, " members on each");
 }
 
 static void text_axes(struct dt_out *out, const struct dt_plan *plan, enum dt_grid grid)
@@ -207,10 +209,9 @@ static void text_axes(struct dt_out *out, const struct dt_plan *plan, enum dt_gr
         if (size == 1)
             continue;
         reach = reach_of(plan, grid, axis);
-        dt_out_printf(out, "  %-3s %-5u %u group%s ", dt_axis_title(grid, axis), size, groups,
-                      groups == 1 ? "" : "s");
+        dt_out_printf(out, "  %-3s %-6u ", dt_axis_title(grid, axis), size);
         text_reach(out, &reach);
-        dt_out_text(out, "\n");
+        dt_out_printf(out, " (%u group%s)\n", groups, groups == 1 ? "" : "s");
     }
 }
 
@@ -223,21 +224,28 @@ static void text_title(struct dt_out *out, const struct dt_plan *plan)
                   world == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s",
                   dt_layout_order_text(dt_plan_layout(plan), order));
     if (dt_plan_master_addr(plan)[0] != '\0')
-        dt_out_printf(out, "rank 0 listens at %s port %u\n", dt_plan_master_addr(plan),
+        dt_out_printf(out, "MASTER_ADDR=%s MASTER_PORT=%u\n", dt_plan_master_addr(plan),
                       dt_plan_master_port(plan));
+}
+
+bool dt_plan_print_has_experts(const struct dt_plan *plan)
+{
+    const struct dt_layout *layout = dt_plan_layout(plan);
+
+    return layout->size[DT_EXPERT][DT_EP] > 1 ||
+           layout->size[DT_EXPERT][DT_TP] != layout->size[DT_DENSE][DT_TP];
 }
 
 void dt_plan_print_text(struct dt_out *out, const struct dt_plan *plan)
 {
-    const struct dt_layout *layout = dt_plan_layout(plan);
-
     text_title(out, plan);
     text_axes(out, plan, DT_DENSE);
+    dt_out_text(out, "\n");
     dt_plan_table_print(out, plan, DT_DENSE);
-    if (layout->size[DT_EXPERT][DT_EP] == 1 &&
-        layout->size[DT_EXPERT][DT_TP] == layout->size[DT_DENSE][DT_TP])
+    if (!dt_plan_print_has_experts(plan))
         return;
-    dt_out_text(out, "experts, over the same ranks\n");
+    dt_out_text(out, "\nThe grid of the experts, over the same ranks\n");
     text_axes(out, plan, DT_EXPERT);
+    dt_out_text(out, "\n");
     dt_plan_table_print(out, plan, DT_EXPERT);
 }

@@ -14,7 +14,13 @@ struct dt_plan_print_groups {
     const char *names[DT_GRID_COUNT][DT_PLAN_PRINT_GROUPS_MAX]; /* borrowed */
 };
 
-/* Who is where: axes, then a line a node with its ranks and their coordinates. */
+/* Whether experts were asked for: text leaves their grid out otherwise. */
+bool dt_plan_print_has_experts(const struct dt_plan *plan);
+
+/*
+ * Who is where: for each axis whether its groups stay inside a node, then a
+ * line a node with its ranks and their coordinates.
+ */
 void dt_plan_print_text(struct dt_out *out, const struct dt_plan *plan);
 
 /*

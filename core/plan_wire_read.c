@@ -192,7 +192,7 @@ static int read_procids(struct dt_plan_inputs *inputs, struct reader *reader,
                         struct dtrain_error *err)
 {
     char *text = read_field(reader, "procids", err), *end;
-    uint32_t world, used = 0;
+    uint32_t world = 0, used = 0;
     struct dt_plan_wire_run run;
 
     if (text == NULL || world_count(&world, inputs, err))

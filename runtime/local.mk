@@ -1,1 +1,2 @@
 # runtime
+include runtime/nccl.mk

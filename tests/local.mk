@@ -1,2 +1,6 @@
 include tests/layout.mk
+include tests/core.mk
+
+TESTS += tests/cli/arrows_test.sh
+EXTRA_DIST += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh

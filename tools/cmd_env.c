@@ -1,9 +1,11 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "core/env.h"
 #include "tools/command.h"
 
-#define NAME_WIDTH 24
+#define TITLE_MAX 64   /* bytes of "NAME=VALUE" with the NUL */
+#define TITLE_WIDTH 26 /* columns of it */
 
 static void usage(struct dt_out *out)
 {
@@ -17,10 +19,9 @@ static void print_given(struct dt_out *out)
     size_t count;
     const struct dt_env_var *vars = dt_env_vars(&count);
 
-    dt_out_text(out, "Each task gets (*: what the user set stays)\n");
+    dt_out_text(out, "Each task gets\n");
     for (size_t i = 0; i < count; i++)
-        dt_out_printf(out, "%c %-*s %s\n", vars[i].keep_user ? '*' : ' ', NAME_WIDTH, vars[i].name,
-                      vars[i].help);
+        dt_out_entry(out, TITLE_WIDTH, vars[i].name, vars[i].help);
 }
 
 static void print_read(struct dt_out *out)
@@ -28,12 +29,13 @@ static void print_read(struct dt_out *out)
     size_t count;
     const struct dt_env_input *inputs = dt_env_inputs(&count);
 
-    dt_out_text(out, "\nThe library and the tools read\n");
+    dt_out_text(out, "\nThe library and the tools read (=: what holds when it is not set)\n");
     for (size_t i = 0; i < count; i++) {
-        dt_out_printf(out, "  %-*s %s", NAME_WIDTH, inputs[i].name, inputs[i].help);
-        if (inputs[i].fallback != NULL && inputs[i].fallback[0] != '\0')
-            dt_out_printf(out, " (default: %s)", inputs[i].fallback);
-        dt_out_text(out, "\n");
+        char title[TITLE_MAX];
+
+        snprintf(title, sizeof(title), "%s%s%s", inputs[i].name, inputs[i].fallback[0] != '\0' ? "=" : "",
+                 inputs[i].fallback);
+        dt_out_entry(out, TITLE_WIDTH, title, inputs[i].help);
     }
 }
 

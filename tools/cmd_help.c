@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "tools/command.h"
 
 static void usage(struct dt_out *out)
@@ -15,7 +17,7 @@ static enum dt_exit run(int argc, char **argv)
         dt_error_set(&err, "'%.64s' is one argument too many: expected one command", argv[2]);
         return dt_fail_usage(argv[0], &err);
     }
-    if (argc == 2) {
+    if (argc == 2 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         command = dt_command_find(argv[1]);
         if (command == NULL) {
             dt_error_set(&err, "'%.64s' is no command", argv[1]);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COLUMNS 96
+
 static const struct dt_command *const commands[] = {&dt_cmd_plan, &dt_cmd_env, &dt_cmd_help};
 
 const struct dt_command *const *dt_commands(size_t *count)
@@ -26,8 +28,35 @@ void dt_command_usage(struct dt_out *out)
     dt_out_text(out, "Usage: dtrain COMMAND [OPTION]...\n"
                      "       dtrain --version\n\n");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        dt_out_printf(out, "  %-6s %s\n", commands[i]->name, commands[i]->help);
+        dt_out_entry(out, 9, commands[i]->name, commands[i]->help);
     dt_out_text(out, "\n'dtrain help COMMAND' shows its options; dtrain(1) has examples.\n");
+}
+
+/* Bytes of text that fit `room` columns, ending at a blank where there is one. */
+static int line_length(const char *text, int room)
+{
+    int n = (int)strlen(text);
+
+    if (n <= room)
+        return n;
+    for (n = room; n > 0 && text[n] != ' ';)
+        n--;
+    return n > 0 ? n : room;
+}
+
+void dt_out_entry(struct dt_out *out, int width, const char *title, const char *text)
+{
+    dt_out_printf(out, "  %-*s", width - 2, title);
+    for (;;) {
+        int n = line_length(text, COLUMNS - width - 1);
+
+        dt_out_printf(out, " %.*s\n", n, text);
+        text += n;
+        if (*text == '\0')
+            return;
+        text += *text == ' ';
+        dt_out_printf(out, "%*s", width, "");
+    }
 }
 
 static int write_stdout(void *context, const char *text, size_t n)
@@ -72,6 +101,8 @@ enum dt_exit dt_fail(const char *who, const struct dtrain_error *err)
 
 enum dt_exit dt_fail_usage(const char *who, const struct dtrain_error *err)
 {
-    fprintf(stderr, "%s: %s\nTry 'dtrain help'.\n", who, err->text);
+    if (err != NULL)
+        dt_fail(who, err);
+    fprintf(stderr, "Try '%s --help'.\n", who);
     return DT_EXIT_USAGE;
 }

@@ -26,11 +26,17 @@ const struct dt_command *const *dt_commands(size_t *count);
 const struct dt_command *dt_command_find(const char *name); /* NULL: there is none */
 void dt_command_usage(struct dt_out *out);                   /* of dtrain itself */
 
+/* A title, and from column `width` on its text, broken at blanks into lines of at most 96 columns. */
+void dt_out_entry(struct dt_out *out, int width, const char *title, const char *text);
+
 void dt_stdout_init(struct dt_out *out);
 /* Writes what is left and closes stdout: what a full disk or a closed pipe lost is a failure. */
 enum dt_exit dt_stdout_finish(struct dt_out *out);
 
-/* Both print "WHO: TEXT" on stderr; a usage error also says where help is. */
+/*
+ * Both print "WHO: TEXT" on stderr; a usage error also says where help is. err
+ * of a usage error is NULL when getopt has said it already.
+ */
 enum dt_exit dt_fail(const char *who, const struct dtrain_error *err);
 enum dt_exit dt_fail_usage(const char *who, const struct dtrain_error *err);
 

@@ -1,1 +1,12 @@
-# tools
+bin_PROGRAMS += dtrain
+dtrain_SOURCES = \
+	tools/cmd_env.c \
+	tools/cmd_help.c \
+	tools/cmd_plan.c \
+	tools/command.c tools/command.h \
+	tools/dtrain.c \
+	tools/plan_groups.c tools/plan_groups.h \
+	tools/plan_options.c tools/plan_options.h \
+	tools/plan_rank.c tools/plan_rank.h \
+	tools/plan_step.c tools/plan_step.h
+dtrain_LDADD = libdtcore.la

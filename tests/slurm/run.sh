@@ -24,7 +24,7 @@ stage() {
   local dir
   dir=$(lab status | sed -n 's/^dir: //p')
   DT_PLUGSTACK=$(lab status | sed -n 's/^plugstack.conf: //p')
-  DT_STAGE=$dir/stage
+  DT_STAGE=$dir/root
   DT_PROGRAMS=$dir/programs
   export DT_STAGE DT_PROGRAMS DT_PLUGSTACK
   make -C "$DT_BUILDDIR" -s install "DESTDIR=$DT_STAGE" >"$DT_BUILDDIR/stage.log" 2>&1 ||
