@@ -1,7 +1,9 @@
 #include "outer.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/env.h"
 #include "core/parse.h"
@@ -34,6 +36,31 @@ static void clear_of_plan(const char *text)
     dt_plan_destroy(plan);
 }
 
+/* PMIx's variables lead to the outer step's server, for which a task of another step is nobody. */
+static bool names_pmix_server(const char *entry)
+{
+    return (strncmp(entry, "PMIX_", 5) == 0 && strncmp(entry, "PMIX_MCA_", 9) != 0) ||
+           strncmp(entry, "SLURM_PMIX", 10) == 0;
+}
+
+static void clear_pmix(void)
+{
+    size_t i = 0;
+
+    while (environ != NULL && environ[i] != NULL) {
+        char name[NAME_MAX + 1];
+        size_t length = strcspn(environ[i], "=");
+
+        if (!names_pmix_server(environ[i]) || length > NAME_MAX) {
+            i++;
+            continue;
+        }
+        memcpy(name, environ[i], length);
+        name[length] = '\0';
+        unsetenv(name);
+    }
+}
+
 void dt_outer_clear(void)
 {
     const char *text = getenv(DT_PLAN_WIRE_NAME);
@@ -42,6 +69,7 @@ void dt_outer_clear(void)
     if (text == NULL)
         return;
     clear_of_plan(text);
+    clear_pmix();
     unsetenv(DT_PLAN_WIRE_NAME);
     if (mpi != NULL && strncmp(mpi, "pmix", 4) == 0)
         unsetenv("SLURM_MPI_TYPE");

@@ -8,7 +8,7 @@
 /*
  * Takes out of this process's environment what the plugin of an outer step put
  * there: the plan, the variables of core/env.h that have the values of that
- * plan, and the kind of MPI that it chose. Outside of a dtrain step, which is
+ * plan, the kind of MPI that it chose and what leads to its PMIx server. Outside of a dtrain step, which is
  * where SLURM_DTRAIN_PLAN is not set, nothing is touched.
  */
 void dt_outer_clear(void);
