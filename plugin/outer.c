@@ -3,11 +3,12 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/env.h"
 #include "core/parse.h"
 #include "core/plan_wire.h"
+
+extern char **environ;
 
 /* A value that differs from the outer plan's is somebody's own and stays. */
 static void clear_matching(const struct dt_plan *plan, uint32_t rank)
