@@ -1,5 +1,6 @@
 include tests/layout.mk
 include tests/core.mk
+include tests/plugin.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
