@@ -154,7 +154,7 @@ spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int
     return ESPANK_SUCCESS;
 }
 
-static void say(const char *format, va_list args)
+static void __attribute__((format(printf, 1, 0))) say(const char *format, va_list args)
 {
     size_t used = strlen(fake.said);
 
