@@ -3,6 +3,7 @@ include tests/layout.mk
 include tests/core.mk
 include tests/host.mk
 include tests/boot.mk
+include tests/plugin.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
