@@ -5,5 +5,5 @@ tests_unit_plan_print_test_LDADD = libdtcore.la
 EXTRA_DIST += tests/cli/plan_test.sh tests/cli/plan_groups.py tests/cli/man_test.sh
 
 # The example of libdtrain(3) compiles as it stands there.
-check_LTLIBRARIES += tests/libhello.la
-tests_libhello_la_SOURCES = examples/hello.c
+check_LTLIBRARIES += tests/libsum.la
+tests_libsum_la_SOURCES = examples/sum.c

@@ -45,8 +45,8 @@ t_is "mangen refuses a list that it does not know" \
   "$(echo '@LISTS@' | "$DT_BUILDDIR/tools/mangen" "$DT_SRCDIR" 2>&1)" "mangen: line '@LISTS@' names no list"
 t_holds "mangen refuses a file that is not there" \
   "$(echo '@FILE no/such@' | "$DT_BUILDDIR/tools/mangen" "$DT_SRCDIR" 2>&1)" "no/such: No such file"
-t_ok "libdtrain.3 shows examples/hello.c" \
-  grep -qF 'rc = report(hello(world, &err), &err);' "$DT_BUILDDIR/man/libdtrain.3"
+t_ok "libdtrain.3 shows examples/sum.c" \
+  grep -qF 'rc = report(show(world, &err), &err);' "$DT_BUILDDIR/man/libdtrain.3"
 lint
 lists
 t_done
