@@ -1,3 +1,3 @@
-noinst_PROGRAMS += examples/hello
+pkglibexec_PROGRAMS += examples/hello
 examples_hello_SOURCES = examples/hello.c
 examples_hello_LDADD = libdtrain.la

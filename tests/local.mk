@@ -1,7 +1,9 @@
+include tests/tools.mk
 include tests/layout.mk
 include tests/core.mk
 include tests/host.mk
 include tests/boot.mk
+include tests/plugin.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
