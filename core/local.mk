@@ -1,5 +1,18 @@
 noinst_LTLIBRARIES += libdtcore.la
 libdtcore_la_SOURCES = \
+	core/conf.c core/conf.h \
+	core/env.c core/env.h \
 	core/error.c core/error.h \
-	core/log.c core/log.h
+	core/hostlist.c core/hostlist.h \
+	core/hostlist_term.c core/hostlist_term.h \
+	core/layout.c core/layout.h \
+	core/log.c core/log.h \
+	core/out.c core/out.h \
+	core/parse.c core/parse.h \
+	core/plan.c core/plan.h \
+	core/plan_print.c core/plan_print.h \
+	core/plan_table.c core/plan_table.h \
+	core/plan_wire.c core/plan_wire_read.c core/plan_wire.h core/plan_wire_run.h \
+	core/request.c core/request.h \
+	core/walk.c core/walk.h
 libdtcore_la_CFLAGS = $(AM_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=hidden

@@ -20,7 +20,7 @@
 #define DT_PLAN_ADDR_MAX 64               /* a numeric address with the NUL */
 
 enum dt_span { DT_SPAN_NODE, DT_SPAN_ANY };
-enum dt_backend { DT_BACKEND_AUTO, DT_BACKEND_NCCL, DT_BACKEND_HOST };
+enum dt_backend_choice { DT_BACKEND_AUTO, DT_BACKEND_NCCL, DT_BACKEND_HOST };
 
 /* Words of the options, indexed by the enums. */
 extern const char *const dt_span_words[2];    /* "node", "any" */
@@ -29,7 +29,7 @@ extern const char *const dt_backend_words[3]; /* "auto", "nccl", "host" */
 struct dt_plan_inputs {
     struct dt_layout_request request;
     enum dt_span tp_span;
-    enum dt_backend backend;
+    enum dt_backend_choice backend;
     uint32_t node_count;
     const char *const *nodes; /* names in the plan's order, copied */
     const uint32_t *tasks;    /* tasks of each node, at least 1 */
@@ -56,7 +56,7 @@ void dt_plan_destroy(struct dt_plan *plan);
 const struct dt_layout *dt_plan_layout(const struct dt_plan *plan);
 uint32_t dt_plan_world(const struct dt_plan *plan);
 enum dt_span dt_plan_tp_span(const struct dt_plan *plan);
-enum dt_backend dt_plan_backend(const struct dt_plan *plan);
+enum dt_backend_choice dt_plan_backend(const struct dt_plan *plan);
 const char *dt_plan_master_addr(const struct dt_plan *plan); /* "" when none */
 uint16_t dt_plan_master_port(const struct dt_plan *plan);    /* 0 when none */
 
@@ -74,8 +74,5 @@ uint32_t dt_plan_rank_procid(const struct dt_plan *plan, uint32_t rank);
 uint32_t dt_plan_procid_rank(const struct dt_plan *plan, uint32_t procid);
 /* Whether RANK and SLURM_PROCID are the same for every task. */
 bool dt_plan_is_identity(const struct dt_plan *plan);
-
-/* Two plans are the same exactly if their wire texts are; this hashes that text (FNV-1a, 64 bits). */
-uint64_t dt_plan_hash(const struct dt_plan *plan);
 
 #endif

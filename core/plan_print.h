@@ -14,7 +14,13 @@ struct dt_plan_print_groups {
     const char *names[DT_GRID_COUNT][DT_PLAN_PRINT_GROUPS_MAX]; /* borrowed */
 };
 
-/* Who is where: axes, then a line a node with its ranks and their coordinates. */
+/* Whether experts were asked for: text leaves their grid out otherwise. */
+bool dt_plan_print_has_experts(const struct dt_plan *plan);
+
+/*
+ * Who is where: for each axis whether its groups stay inside a node, then a
+ * line a node with its ranks and their coordinates.
+ */
 void dt_plan_print_text(struct dt_out *out, const struct dt_plan *plan);
 
 /*
@@ -24,5 +30,9 @@ void dt_plan_print_text(struct dt_out *out, const struct dt_plan *plan);
  */
 void dt_plan_print_json(struct dt_out *out, const struct dt_plan *plan,
                         const struct dt_plan_print_groups *groups);
+
+/* One element of "ranks", without its closing brace, so that more can follow. */
+void dt_plan_print_json_rank(struct dt_out *out, const struct dt_plan *plan, uint32_t node,
+                             uint32_t local);
 
 #endif

@@ -27,4 +27,7 @@ int dt_plan_wire_encode(char **text, const struct dt_plan *plan, struct dtrain_e
 /* text is hostile: every field is checked, and the plan is created by dt_plan_create(). */
 int dt_plan_wire_decode(struct dt_plan **plan, const char *text, struct dtrain_error *err);
 
+/* FNV-1a, 64 bits: plans are the same exactly if their texts are, and equal texts have equal hashes. */
+uint64_t dt_plan_wire_hash(const char *text);
+
 #endif

@@ -1,1 +1,10 @@
-# tests
+include tests/tools.mk
+include tests/layout.mk
+include tests/core.mk
+include tests/host.mk
+include tests/boot.mk
+include tests/plugin.mk
+
+TESTS += tests/cli/arrows_test.sh
+EXTRA_DIST += tests/cli/arrows_test.sh
+EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh

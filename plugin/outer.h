@@ -1,0 +1,16 @@
+/*
+ * outer.h - a command started inside a task of a dtrain step must not take that
+ * task's variables for its own.
+ */
+#ifndef DT_PLUGIN_OUTER_H
+#define DT_PLUGIN_OUTER_H
+
+/*
+ * Takes out of this process's environment what the plugin of an outer step put
+ * there: the plan, the variables of core/env.h that have the values of that
+ * plan, the kind of MPI that it chose and what leads to its PMIx server. Outside of a dtrain step, which is
+ * where SLURM_DTRAIN_PLAN is not set, nothing is touched.
+ */
+void dt_outer_clear(void);
+
+#endif

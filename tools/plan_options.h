@@ -1,0 +1,37 @@
+/* plan_options.h - the options of `dtrain plan`: those of srun that decide the layout, and its own. */
+#ifndef DT_TOOLS_PLAN_OPTIONS_H
+#define DT_TOOLS_PLAN_OPTIONS_H
+
+#include "core/request.h"
+#include "tools/console.h"
+
+/* Texts are borrowed from argv; NULL and 0: not given. */
+struct dt_plan_options {
+    struct dt_request request;
+    const char *nodes;          /* a hostlist, or how many */
+    const char *tasks_per_node; /* one count for all, or Slurm's list "2(x3),1" */
+    const char *distribution;
+    uint32_t ntasks;
+    uint32_t gpus_per_node;
+    const char *groups[DT_GRID_COUNT];
+    uint32_t rank;
+    bool has_rank, is_json, is_wire, is_help;
+};
+
+struct dt_plan_option {
+    const char *name;     /* without the dashes */
+    char letter;          /* its short form; 0: none */
+    const char *argument; /* "N", for help; NULL: it takes none */
+    const char *help;     /* one line */
+    int (*apply)(struct dt_plan_options *options, const char *value, struct dtrain_error *err);
+};
+
+/* All but those of dt_options(), which `dtrain plan` takes with and without "dtrain-". */
+const struct dt_plan_option *dt_plan_options_table(size_t *count);
+
+/* Says on stderr what is wrong. */
+enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, char **argv);
+
+void dt_plan_options_usage(struct dt_out *out);
+
+#endif
