@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define WIRES_MAX 512
-#define CANCELLED_MAX 64
+#define CANCELLED_MAX 512
 #define GUARD_S 120 /* a test that hangs ends */
 
 const char *const placement_names[PLACEMENT_COUNT] = {"local", "remote", "mixed"};
