@@ -112,6 +112,8 @@ static uint32_t scan_long(struct dt_cmdline *cmdline, struct dt_request *request
         (void)dt_request_apply(request, match.name, value, NULL);
     else if (strcmp(match.name, "mpi") == 0)
         cmdline->has_mpi = true;
+    else if (strcmp(match.name, "interactive") == 0)
+        cmdline->is_interactive = true;
     else if (names_het_group(match.name) && value != NULL && strpbrk(value, ",-") != NULL)
         cmdline->has_components = true;
     return takes_next ? 2 : 1;

@@ -13,6 +13,7 @@
 
 struct dt_cmdline {
     bool has_mpi;        /* the user's own --mpi */
+    bool is_interactive; /* the shell that salloc starts in the allocation */
     bool has_components; /* a heterogeneous step: ":" or several groups in --het-group */
     const char *unsure;  /* first option that may or may not take the next word; NULL: none. Borrowed */
 };

@@ -38,24 +38,23 @@ static size_t read_cmdline(char *text, size_t size)
     return used;
 }
 
-/* Returns whether the user chose a kind of MPI. */
-static bool scan_own_cmdline(struct dt_launch *launch, struct dt_request *request)
+static void scan_own_cmdline(struct dt_launch *launch, struct dt_cmdline *cmdline, struct dt_request *request)
 {
     char *text = malloc(DT_CMDLINE_BYTES_MAX);
     const char **words = calloc(DT_CMDLINE_WORDS_MAX, sizeof(*words));
-    struct dt_cmdline cmdline = {0};
 
+    *cmdline = (struct dt_cmdline){0};
     if (text != NULL && words != NULL) {
         size_t bytes = read_cmdline(text, DT_CMDLINE_BYTES_MAX);
 
-        dt_cmdline_scan(&cmdline, request, words, dt_cmdline_split(words, DT_CMDLINE_WORDS_MAX, text, bytes));
+        dt_cmdline_scan(cmdline, request, words, dt_cmdline_split(words, DT_CMDLINE_WORDS_MAX, text, bytes));
     }
-    launch->has_components = cmdline.has_components;
-    if (cmdline.unsure != NULL)
-        (void)dt_parse_shown(launch->unsure, cmdline.unsure);
+    launch->has_components = cmdline->has_components;
+    if (cmdline->unsure != NULL)
+        (void)dt_parse_shown(launch->unsure, cmdline->unsure);
+    cmdline->unsure = NULL; /* borrowed from text */
     free(words);
     free(text);
-    return cmdline.has_mpi;
 }
 
 static void choose_mpi(const struct dt_launch *launch)
@@ -71,14 +70,14 @@ static void choose_mpi(const struct dt_launch *launch)
 void dt_launch_prepare(struct dt_launch *launch, int argc, char *const *argv)
 {
     struct dt_request request;
-    bool has_mpi;
+    struct dt_cmdline cmdline;
 
     *launch = (struct dt_launch){.argc = argc, .argv = argv};
     dt_request_init(&request);
     launch->is_inherited = dt_options_inherit(&request);
-    has_mpi = scan_own_cmdline(launch, &request);
-    launch->is_foreseen = dt_request_is_active(&request) || has_mpi;
-    if (dt_request_is_active(&request) && !has_mpi)
+    scan_own_cmdline(launch, &cmdline, &request);
+    launch->is_foreseen = dt_request_is_active(&request) || cmdline.has_mpi;
+    if (dt_request_is_active(&request) && !cmdline.has_mpi && !cmdline.is_interactive)
         choose_mpi(launch);
 }
 

@@ -152,6 +152,10 @@ static void test_srun_inactive(void)
     tap_ok(run_srun(none) == 0 && fake.said[0] == '\0', "srun: a step without options is let through");
     tap_ok(is_process_variable("SLURM_MPI_TYPE", NULL) && is_process_variable(DT_PLAN_WIRE_NAME, NULL), "and nothing is set");
     set_step(S_CTX_LOCAL);
+    fake.step_id = SLURM_INTERACTIVE_STEP;
+    tap_ok(run_srun(off) == 0 && run_srun((const struct options[]){{"dtrain-tp", "3"}, {NULL, NULL}}) == 0 && fake.said[0] == '\0',
+           "srun: so is salloc's shell");
+    set_step(S_CTX_LOCAL);
     fake.node_list = NULL;
     tap_ok(run_srun(off) == 0 && is_process_variable(DT_PLAN_WIRE_NAME, NULL), "srun: so is one that is off");
 }
@@ -249,7 +253,7 @@ static const struct {
 } cmdlines[] = {
     {"--dtrain-tp=2 a", "pmix"},  {"--dtrain-p 2 a", "pmix"}, {"a --dtrain-tp=2", ""},
     {"-n 2 a", ""},               {"-n 2 --dtrain-tp 2 a", "pmix"}, {"--mpi=pmi2 --dtrain-tp=2 a", ""},
-    {"--dtrain-tp=2 --dtrain=off a", ""},
+    {"--dtrain-tp=2 --dtrain=off a", ""}, {"--interactive --pty --dtrain-tp=2 bash", ""},
 };
 
 static void test_cmdlines(void)
