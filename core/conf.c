@@ -89,8 +89,8 @@ static int parse_mpi(struct dt_conf *conf, const char *value, struct dtrain_erro
 
     if (length == 0 || value[length] != '\0' || length >= sizeof(conf->mpi))
         return dt_error_set(err,
-                            "mpi: '%s' is no MPI type: expected a word that `srun --mpi=list` prints, such as "
-                            "pmix, or none",
+                            "mpi: '%s' is no MPI type: expected a word that `srun --mpi=list` prints, for "
+                            "instance pmix, or none",
                             dt_parse_shown(shown, value));
     strcpy(conf->mpi, strcmp(value, "none") == 0 ? "" : value);
     return 0;

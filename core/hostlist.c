@@ -8,8 +8,8 @@
 #include "hostlist_term.h"
 #include "parse.h"
 
-#define FORMAT_EXTRA_MAX 3   /* bytes that a name costs beside itself: its comma, "[" and "]" */
-#define SHOWN_BEFORE 32      /* bytes shown in front of a mistake */
+#define FORMAT_EXTRA_MAX 3 /* bytes that a name costs beside itself: its comma, "[" and "]" */
+#define SHOWN_BEFORE 32    /* bytes shown in front of a mistake */
 
 struct dt_hostlist {
     uint32_t count;

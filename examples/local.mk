@@ -1,1 +1,2 @@
-# examples
+# Programs on the public headers only.
+include examples/hello.mk

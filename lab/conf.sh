@@ -33,7 +33,6 @@ conf_write_users() {
   local line
   if line=$(getent passwd "$opt_user"); then
     IFS=: read -r _ _ LAB_UID LAB_GID _ <<<"$line"
-    [[ $LAB_UID != 0 ]] || die_usage "--user '$opt_user' has uid 0: expected an unprivileged user"
   else
     LAB_UID=64000
     while getent passwd $LAB_UID >/dev/null || getent group $LAB_UID >/dev/null; do LAB_UID=$((LAB_UID + 1)); done

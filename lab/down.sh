@@ -52,12 +52,13 @@ down_list_inhabitants() {
     $NF in pinned { print $3 }'
 }
 
-# Only what is a namespace now counts: after a reboot the pins are plain files.
+# Only what is a namespace now counts: after a reboot the pins are plain files. Never our own, whatever a pin says.
 down_list_pins() {
-  local pin
+  local pin own
+  own=$(stat -Lc '%d:%i' /proc/self/ns/net)
   for pin in "$LAB_DIR"/ns/*; do
     [[ -e $pin && $(stat -fc %T -- "$pin") = nsfs ]] || continue
-    stat -Lc '%d:%i' -- "$pin"
+    stat -Lc '%d:%i' -- "$pin" | grep -vxF "$own" || true
   done
 }
 

@@ -5,13 +5,14 @@ set -euo pipefail
 
 LAB_WAIT_TICKS=600 # of 50 ms
 
-# Record a process by the machine's numbers: descriptor 8 is the machine's /proc.
+# Record a process by the machine's numbers: descriptor 8 is the machine's /proc. By a rename, as `up` is reading already.
 record_self() {
   local line
   local -a field
   read -r line </proc/self/fd/8/self/stat
   read -ra field <<<"${line##*) }"
-  printf '%d %s\n' "${line%% *}" "${field[19]}" >"$dir/pid/$host.$1"
+  printf '%d %s\n' "${line%% *}" "${field[19]}" >"$dir/run/record.$host.$1"
+  mv "$dir/run/record.$host.$1" "$dir/pid/$host.$1"
 }
 
 close_inherited() {

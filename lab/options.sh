@@ -46,6 +46,7 @@ options_value() {
   case $1 in
     --name) options_match "$1" "$2" '^[a-z][a-z0-9-]{0,23}$' "up to 24 of a-z, 0-9 and '-', a letter first"; opt_name=$2 ;;
     --dir) options_match "$1" "$2" '^/[A-Za-z0-9/._-]{1,39}$' "an absolute path of at most 40 plain characters (socket paths are short)"
+      [[ /$2/ != */../* && /$2/ != */./* ]] || die_usage "--dir '$2' is not usable: expected a path without '.' and '..'"
       opt_dir=${2%/} ;;
     --nodes) options_number "$1" "$2" 1 $LAB_NODES_MAX; opt_nodes=$2 ;;
     --gpus) options_number "$1" "$2" 0 $LAB_GPUS_MAX; opt_gpus=$2 ;;
@@ -57,7 +58,9 @@ options_value() {
     --plugstack) options_file "$1" "$2"; opt_plugstack=$2 ;;
     --bind) [[ -d $2 ]] || die_usage "--bind '$2' is no folder: expected one that exists"
       opt_bind+=("$(realpath -- "$2")") ;;
-    --user) options_match "$1" "$2" '^[a-z_][a-z0-9_-]{0,30}$' "a user name"; opt_user=$2 ;;
+    --user) options_match "$1" "$2" '^[a-z_][a-z0-9_-]{0,30}$' "a user name"
+      [[ $(id -u -- "$2" 2>/dev/null) != 0 ]] || die_usage "--user '$2' has uid 0: expected an unprivileged user"
+      opt_user=$2 ;;
   esac
 }
 

@@ -55,7 +55,7 @@ need_root() {
   ((EUID != 0)) || return 0
   local -a how=(-E)
   [[ -t 0 ]] || how+=(-n)
-  if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; then
+  if command -v sudo >/dev/null && { [[ -t 0 ]] || sudo -n true >/dev/null 2>&1; }; then
     exec sudo "${how[@]}" -- "$LAB_HERE/lab" "$@"
   fi
   die "needs root, to make network and mount namespaces; running as uid $EUID and sudo is not usable: run it as root"
@@ -64,7 +64,7 @@ need_root() {
 # command → Debian package; each missing one is named.
 need_commands() {
   local missing=0 row
-  PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
+  [[ :$PATH: = *:/usr/sbin:* ]] || PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
   for row in slurmctld:slurmctld slurmd:slurmd srun:slurm-client munged:munge ip:iproute2 nsenter:util-linux \
     unshare:util-linux setpriv:util-linux setsid:util-linux mount:mount mknod:coreutils timeout:coreutils awk:mawk; do
     command -v "${row%%:*}" >/dev/null && continue

@@ -6,6 +6,8 @@ AC_DEFUN([DT_FUZZER], [
   DT_FUZZER_FLAGS=
   AS_IF([test "x$enable_fuzzer" != xno], [
     DT_FUZZER_FLAGS="-fsanitize=fuzzer"
+    dnl Without this in all code libFuzzer does not see which input reached what.
+    DT_SANITIZER_FLAGS="$DT_SANITIZER_FLAGS -fsanitize=fuzzer-no-link"
     dt_saved_CFLAGS=$CFLAGS
     CFLAGS="$CFLAGS -fsanitize=fuzzer-no-link"
     AC_LINK_IFELSE([AC_LANG_PROGRAM([])], [],

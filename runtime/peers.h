@@ -26,6 +26,13 @@ struct dt_peers {
                    const struct dt_deadline *deadline, int *fd, bool *is_local,
                    struct dtrain_error *err);
 
+    /*
+     * Makes the calls of connect() for `channel` that wait, and later ones, return
+     * -1 soon: its communicator failed or ends. NULL: they wait for their
+     * deadline. Thread-safe.
+     */
+    void (*cancel)(void *context, uint64_t channel);
+
     /* Whether the rank is known to be dead; then err says so ("rank 5 on n2 died: ..."). Thread-safe. */
     bool (*is_dead)(void *context, uint32_t rank, struct dtrain_error *err);
 

@@ -1,5 +1,8 @@
+include tests/tools.mk
 include tests/layout.mk
 include tests/core.mk
+include tests/host.mk
+include tests/boot.mk
 include tests/plugin.mk
 
 TESTS += tests/cli/arrows_test.sh

@@ -21,7 +21,7 @@ static void print_given(struct dt_out *out)
 
     dt_out_text(out, "Each task gets\n");
     for (size_t i = 0; i < count; i++)
-        dt_out_entry(out, TITLE_WIDTH, vars[i].name, vars[i].help);
+        dt_console_entry(out, TITLE_WIDTH, vars[i].name, vars[i].help);
 }
 
 static void print_read(struct dt_out *out)
@@ -35,7 +35,7 @@ static void print_read(struct dt_out *out)
 
         snprintf(title, sizeof(title), "%s%s%s", inputs[i].name, inputs[i].fallback[0] != '\0' ? "=" : "",
                  inputs[i].fallback);
-        dt_out_entry(out, TITLE_WIDTH, title, inputs[i].help);
+        dt_console_entry(out, TITLE_WIDTH, title, inputs[i].help);
     }
 }
 
@@ -47,16 +47,16 @@ static enum dt_exit run(int argc, char **argv)
 
     if (argc > 1 && !is_help) {
         dt_error_set(&err, "'%.64s' is not understood: expected no argument", argv[1]);
-        return dt_fail_usage(argv[0], &err);
+        return dt_console_fail_usage(argv[0], &err);
     }
-    dt_stdout_init(&out);
+    dt_console_open(&out);
     if (is_help) {
         usage(&out);
-        return dt_stdout_finish(&out);
+        return dt_console_close(&out);
     }
     print_given(&out);
     print_read(&out);
-    return dt_stdout_finish(&out);
+    return dt_console_close(&out);
 }
 
 const struct dt_command dt_cmd_env = {

@@ -15,21 +15,21 @@ static enum dt_exit run(int argc, char **argv)
 
     if (argc > 2) {
         dt_error_set(&err, "'%.64s' is one argument too many: expected one command", argv[2]);
-        return dt_fail_usage(argv[0], &err);
+        return dt_console_fail_usage(argv[0], &err);
     }
     if (argc == 2 && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         command = dt_command_find(argv[1]);
         if (command == NULL) {
             dt_error_set(&err, "'%.64s' is no command", argv[1]);
-            return dt_fail_usage(argv[0], &err);
+            return dt_console_fail_usage(argv[0], &err);
         }
     }
-    dt_stdout_init(&out);
+    dt_console_open(&out);
     if (command != NULL)
         command->usage(&out);
     else
         dt_command_usage(&out);
-    return dt_stdout_finish(&out);
+    return dt_console_close(&out);
 }
 
 const struct dt_command dt_cmd_help = {

@@ -105,12 +105,12 @@ static enum dt_exit run(int argc, char **argv)
 
     if (status != DT_EXIT_OK)
         return status;
-    dt_stdout_init(&out);
+    dt_console_open(&out);
     if (options.is_help)
         dt_plan_options_usage(&out);
     else if (plan_to_stdout(&out, &options, &err) != 0)
-        return dt_fail(argv[0], &err);
-    return dt_stdout_finish(&out);
+        return dt_console_fail(argv[0], &err);
+    return dt_console_close(&out);
 }
 
 const struct dt_command dt_cmd_plan = {

@@ -1,19 +1,10 @@
 #include "tools/command.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#define COLUMNS 96
+#define TITLE_WIDTH 9
 
 static const struct dt_command *const commands[] = {&dt_cmd_plan, &dt_cmd_env, &dt_cmd_help};
-
-const struct dt_command *const *dt_commands(size_t *count)
-{
-    *count = sizeof(commands) / sizeof(commands[0]);
-    return commands;
-}
 
 const struct dt_command *dt_command_find(const char *name)
 {
@@ -28,81 +19,6 @@ void dt_command_usage(struct dt_out *out)
     dt_out_text(out, "Usage: dtrain COMMAND [OPTION]...\n"
                      "       dtrain --version\n\n");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        dt_out_entry(out, 9, commands[i]->name, commands[i]->help);
+        dt_console_entry(out, TITLE_WIDTH, commands[i]->name, commands[i]->help);
     dt_out_text(out, "\n'dtrain help COMMAND' shows its options; dtrain(1) has examples.\n");
-}
-
-/* Bytes of text that fit `room` columns, ending at a blank where there is one. */
-static int line_length(const char *text, int room)
-{
-    int n = (int)strlen(text);
-
-    if (n <= room)
-        return n;
-    for (n = room; n > 0 && text[n] != ' ';)
-        n--;
-    return n > 0 ? n : room;
-}
-
-void dt_out_entry(struct dt_out *out, int width, const char *title, const char *text)
-{
-    dt_out_printf(out, "  %-*s", width - 2, title);
-    for (;;) {
-        int n = line_length(text, COLUMNS - width - 1);
-
-        dt_out_printf(out, " %.*s\n", n, text);
-        text += n;
-        if (*text == '\0')
-            return;
-        text += *text == ' ';
-        dt_out_printf(out, "%*s", width, "");
-    }
-}
-
-static int write_stdout(void *context, const char *text, size_t n)
-{
-    (void)context;
-    while (n > 0) {
-        ssize_t done = write(STDOUT_FILENO, text, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        text += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
-void dt_stdout_init(struct dt_out *out)
-{
-    dt_out_init(out, write_stdout, NULL);
-}
-
-enum dt_exit dt_stdout_finish(struct dt_out *out)
-{
-    struct dtrain_error err;
-
-    if (dt_out_flush(out, &err) != 0)
-        return dt_fail("dtrain", &err);
-    if (close(STDOUT_FILENO) != 0) {
-        dt_error_set(&err, "cannot write the output: %s", strerror(errno));
-        return dt_fail("dtrain", &err);
-    }
-    return DT_EXIT_OK;
-}
-
-enum dt_exit dt_fail(const char *who, const struct dtrain_error *err)
-{
-    fprintf(stderr, "%s: %s\n", who, err->text);
-    return DT_EXIT_FAILED;
-}
-
-enum dt_exit dt_fail_usage(const char *who, const struct dtrain_error *err)
-{
-    if (err != NULL)
-        dt_fail(who, err);
-    fprintf(stderr, "Try '%s --help'.\n", who);
-    return DT_EXIT_USAGE;
 }

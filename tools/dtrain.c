@@ -11,9 +11,9 @@ static enum dt_exit print_version(void)
 {
     struct dt_out out;
 
-    dt_stdout_init(&out);
+    dt_console_open(&out);
     dt_out_text(&out, "dtrain " DTRAIN_VERSION "\n");
-    return dt_stdout_finish(&out);
+    return dt_console_close(&out);
 }
 
 static enum dt_exit run_command(const struct dt_command *command, int argc, char **argv)
@@ -34,8 +34,8 @@ int main(int argc, char **argv)
     /* A reader that went away is reported like a full disk, by the failed write. */
     signal(SIGPIPE, SIG_IGN);
     if (name == NULL) {
-        dt_error_set(&err, "no command given: expected plan, env or help");
-        return dt_fail_usage("dtrain", &err);
+        dt_error_set(&err, "no command given");
+        return dt_console_fail_usage("dtrain", &err);
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         return print_version();
@@ -43,8 +43,8 @@ int main(int argc, char **argv)
         name = "help";
     command = dt_command_find(name);
     if (command == NULL) {
-        dt_error_set(&err, "'%.64s' is no command: expected plan, env or help", name);
-        return dt_fail_usage("dtrain", &err);
+        dt_error_set(&err, "'%.64s' is no command", name);
+        return dt_console_fail_usage("dtrain", &err);
     }
     return run_command(command, argc - 1, argv + 1);
 }

@@ -24,7 +24,7 @@ static int add(struct dt_plan_print_groups *list, enum dt_grid grid, const char 
         if (strcmp(list->names[grid][i], name) == 0)
             return dt_error_set(err, "%s names '%.64s' twice: name each set once", option[grid], name);
     if (dt_axes_parse(&list->axes[grid][n], grid, name, err) != 0)
-        return dt_error_prefix(err, "%s", option[grid]);
+        return -1;
     list->names[grid][n] = name;
     list->n[grid]++;
     return 0;

@@ -96,12 +96,14 @@ static int apply_help(struct dt_plan_options *options, const char *value, struct
 static const struct dt_plan_option table[] = {
     {"nodes", 'N', "LIST|N", "names such as 'n[1-4]', or how many", apply_nodes},
     {"nodelist", 'w', "LIST", "the same", apply_nodes},
-    {"ntasks-per-node", 0, "N|LIST", "tasks of each node: one count, or a list such as '2(x3),1'", apply_tasks_per_node},
+    {"ntasks-per-node", 0, "N|LIST", "tasks of each node: one count, or a list such as '2(x3),1'",
+     apply_tasks_per_node},
     {"tasks-per-node", 0, "N|LIST", "the same", apply_tasks_per_node},
     {"ntasks", 'n', "N", "tasks in all, spread evenly; alone: on one node", apply_ntasks},
     {"world", 0, "N", "the same", apply_ntasks},
     {"gpus-per-node", 0, "N", "refuse more tasks than this on a node", apply_gpus},
-    {"distribution", 'm', "KIND", "how Slurm numbers the tasks: block, cyclic or plane=SIZE", apply_distribution},
+    {"distribution", 'm', "KIND", "how Slurm numbers the tasks: block, cyclic or plane=SIZE",
+     apply_distribution},
     {"rank", 0, "R", "one rank's place and groups, not the whole plan", apply_rank},
     {"groups", 0, "SETS", "groups to list with --json or --rank, such as tp,dp-cp", apply_groups},
     {"expert-groups", 0, "SETS", "the same for the expert grid, such as ep,tp-ep", apply_expert_groups},
@@ -189,13 +191,13 @@ enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, ch
     memset(options, 0, sizeof(*options));
     dt_request_init(&options->request);
     if (longs_init(longs, &err) != 0)
-        return dt_fail(argv[0], &err);
+        return dt_console_fail(argv[0], &err);
     letters_init(letters);
     while ((which = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (which == '?')
-            return dt_fail_usage(argv[0], NULL);
+            return dt_console_fail_usage(argv[0], NULL);
         if (apply(options, which, optarg, &err) != 0)
-            return dt_fail(argv[0], &err);
+            return dt_console_fail(argv[0], &err);
     }
     if (options->request.report == DT_REPORT_JSON)
         options->is_json = true;
@@ -205,7 +207,7 @@ enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, ch
         dt_error_set(&err, "--wire prints one value: leave --json and --rank out");
     else
         return DT_EXIT_OK;
-    return dt_fail_usage(argv[0], &err);
+    return dt_console_fail_usage(argv[0], &err);
 }
 
 static void usage_option(struct dt_out *out, const struct dt_plan_option *option)
@@ -216,7 +218,7 @@ static void usage_option(struct dt_out *out, const struct dt_plan_option *option
         snprintf(letter, sizeof(letter), "-%c,", option->letter);
     snprintf(title, sizeof(title), "%s --%s%s%s", letter, option->name,
              option->argument != NULL ? "=" : "", option->argument != NULL ? option->argument : "");
-    dt_out_entry(out, TITLE_WIDTH, title, option->help);
+    dt_console_entry(out, TITLE_WIDTH, title, option->help);
 }
 
 static void usage_layout(struct dt_out *out, const struct dt_option *option)
@@ -226,7 +228,7 @@ static void usage_layout(struct dt_out *out, const struct dt_option *option)
 
     snprintf(title, sizeof(title), "    --%s%s=%s%s", option->name, is_optional ? "[" : "",
              option->argument, is_optional ? "]" : "");
-    dt_out_entry(out, TITLE_WIDTH, title, option->help);
+    dt_console_entry(out, TITLE_WIDTH, title, option->help);
 }
 
 void dt_plan_options_usage(struct dt_out *out)

@@ -3,7 +3,7 @@
 #define DT_TOOLS_PLAN_OPTIONS_H
 
 #include "core/request.h"
-#include "tools/command.h"
+#include "tools/console.h"
 
 /* Texts are borrowed from argv; NULL and 0: not given. */
 struct dt_plan_options {

@@ -56,8 +56,10 @@ static int fill_list(struct dt_plan_step *step, const char *text, struct dtrain_
                              DT_PLAN_TASKS_PER_NODE_MAX, "--ntasks-per-node", err) != 0)
         return -1;
     if (step->node_count != 0 && step->node_count != count)
-        return dt_error_set(err, "--ntasks-per-node=%.64s counts the tasks of %u nodes, --nodes has %u: give one "
-                                 "count for each node, or one for all", text, count, step->node_count);
+        return dt_error_set(err,
+                            "--ntasks-per-node=%.64s counts the tasks of %u nodes, --nodes has %u: give one "
+                            "count for each node, or one for all",
+                            text, count, step->node_count);
     step->node_count = count;
     return 0;
 }
@@ -86,13 +88,16 @@ static int fill_spread(struct dt_plan_step *step, uint32_t ntasks, uint32_t limi
         return dt_error_set(err, "--ntasks=%u is less than the %u nodes: use --nodes=%u, or --ntasks=%u",
                             ntasks, step->node_count, ntasks, step->node_count);
     if (limit != 0 && each + (more > 0) > limit)
-        return dt_error_set(err, "--ntasks=%u does not fit %u nodes of --ntasks-per-node=%u: use --nodes=%u, or "
-                                 "--ntasks=%llu", ntasks, step->node_count, limit, (ntasks + limit - 1) / limit,
+        return dt_error_set(err,
+                            "--ntasks=%u does not fit %u nodes of --ntasks-per-node=%u: use --nodes=%u, or "
+                            "--ntasks=%llu",
+                            ntasks, step->node_count, limit, (ntasks + limit - 1) / limit,
                             (unsigned long long)limit * step->node_count);
     if (each + (more > 0) > DT_PLAN_TASKS_PER_NODE_MAX)
-        return dt_error_set(err, "--ntasks=%u puts %u tasks on a node: expected at most %u, say how they are "
-                                 "spread with --nodes or --ntasks-per-node", ntasks, each + (more > 0),
-                            DT_PLAN_TASKS_PER_NODE_MAX);
+        return dt_error_set(err,
+                            "--ntasks=%u puts %u tasks on a node: expected at most %u, say how they are "
+                            "spread with --nodes or --ntasks-per-node",
+                            ntasks, each + (more > 0), DT_PLAN_TASKS_PER_NODE_MAX);
     if (fill_same(step, each, err) != 0)
         return -1;
     for (uint32_t i = 0; i < more; i++)
@@ -108,8 +113,10 @@ static int read_tasks(struct dt_plan_step *step, const struct dt_plan_options *o
 
     if (text != NULL && !is_number(text)) {
         if (options->ntasks != 0)
-            return dt_error_set(err, "--ntasks-per-node=%.64s says the tasks of each node already: leave --ntasks=%u "
-                                     "out", text, options->ntasks);
+            return dt_error_set(err,
+                                "--ntasks-per-node=%.64s says the tasks of each node already: leave "
+                                "--ntasks=%u out",
+                                text, options->ntasks);
         return fill_list(step, text, err);
     }
     if (text != NULL && dt_parse_u32(&per_node, text, 1, DT_PLAN_TASKS_PER_NODE_MAX,
@@ -175,8 +182,8 @@ static int read_distribution(uint32_t *plane, const char *text, struct dtrain_er
     if (strncmp(text, "plane=", 6) == 0)
         return dt_parse_u32(plane, text + 6, 1, DT_WORLD_MAX, "--distribution=plane", err);
     if (n == 9 && strncmp(text, "arbitrary", n) == 0)
-        return dt_error_set(err, "--distribution=arbitrary follows a file of hosts that only srun reads: use srun's "
-                                 "--dtrain-report");
+        return dt_error_set(err, "--distribution=arbitrary follows a file of hosts that only srun reads: use "
+                                 "srun's --dtrain-report");
     return dt_error_set(err, "--distribution=%.64s is not known: expected block, cyclic or plane=SIZE", text);
 }
 

@@ -8,21 +8,32 @@ set -euo pipefail
 seconds=${1:?usage: long.sh SECONDS [BUILD_FOLDER]}
 build=$(cd "${2:-.}" && pwd)
 work=$(mktemp -d)
-export TIMEFORMAT='cpu %U + %S'
 status=0
 
+# User and system seconds between two outputs of `times`, whose second line is the children's.
+cpu_seconds()
+{
+    awk 'FNR == 2 {
+        split($1 "m" $2, t, /[ms]+/)
+        sum = (t[1] + t[3]) * 60 + t[2] + t[4] - sum
+    } END { print sum }' "$work/before" "$work/after"
+}
+
 for harness in "$build"/tests/fuzz/fuzz_*; do
-    if [ ! -x "$harness" ] || [ -d "$harness" ]; then
+    if [ ! -f "$harness" ] || [ ! -x "$harness" ]; then
         continue
     fi
     name=${harness##*/fuzz_}
     mkdir -p "$work/$name"
-    export DT_FUZZ_SEEDS=$work/$name
-    { time (cd "$work" && "$harness" -max_total_time="$seconds" -max_len=4096 -print_final_stats=1 \
-        -artifact_prefix="$work/$name-" "$work/$name" > "$work/$name.log" 2>&1) 2> "$work/$name.err"; } \
-        2> "$work/$name.cpu" || { status=1; echo "$name: FAILED, see $work/$name.log"; }
+    times > "$work/before"
+    if ! DT_FUZZ_SEEDS=$work/$name "$harness" -max_total_time="$seconds" -max_len=4096 \
+        -print_final_stats=1 -artifact_prefix="$work/$name-" "$work/$name" > "$work/$name.log" 2>&1; then
+        echo "$name: FAILED, see $work/$name.log"
+        status=1
+    fi
+    times > "$work/after"
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")
-    echo "$name: ${runs:-?} runs, $(tail -1 "$work/$name.cpu") s"
+    echo "$name: ${runs:-unknown} runs, $(cpu_seconds) CPU seconds"
 done
 echo "logs, corpora and failing inputs: $work"
 exit $status

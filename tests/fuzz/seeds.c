@@ -1,4 +1,7 @@
-/* With libFuzzer: writes the harness's seeds into the folder named by DT_FUZZ_SEEDS before the corpus is read. */
+/*
+ * seeds.c - with libFuzzer: writes the harness's seeds into the folder named by
+ * DT_FUZZ_SEEDS, before the corpus is read.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,10 +12,11 @@ static const struct row rows[] = {
     {"\n\n", NULL},
     {"# only a comment", NULL},
     {"  tp_span\t=  any  # a comment\r\n", NULL},
-    {"order=pp-dp-ep-cp-tp\nbackend=host\nport_min=1024\nport_max=65535\nmpi=pmix_v4\nreport=json\n", NULL},
+    {"order=pp-dp-ep-cp-tp\nbackend=host\nport_min=1024\nport_max=65535\n", NULL},
+    {"mpi=pmix_v4\nreport=json\n", NULL},
     {"port_min = 30000\nport_max = 30000", NULL},
-    {"tp_spam = any", "dtrain.conf:1: key: 'tp_spam' is not known: expected tp_span, order, backend, port_min, "
-                      "port_max, mpi or report"},
+    {"tp_spam = any", "dtrain.conf:1: key: 'tp_spam' is not known: expected tp_span, order, backend, "
+                      "port_min, port_max, mpi or report"},
     {"\n\n= any", "dtrain.conf:3: key: '' is empty"},
     {"\nreport\n", "dtrain.conf:2: 'report' has no '=': expected key = value"},
     {"# backend\nreport # = text\n", "dtrain.conf:2: 'report' has no '='"},
@@ -58,7 +59,8 @@ static void test_rows(void)
         if (rows[i].words == NULL) {
             if (!tap_ok(rc == 0, "row %zu is read", i))
                 printf("# %s\n", err.text);
-        } else if (tap_ok(rc == -1 && memcmp(&conf, &before, sizeof(conf)) == 0, "row %zu changes nothing", i)) {
+        } else if (tap_ok(rc == -1 && memcmp(&conf, &before, sizeof(conf)) == 0,
+                          "row %zu changes nothing", i)) {
             tap_holds(err.text, rows[i].words, "... and the error says why");
         }
     }
@@ -102,12 +104,14 @@ static void test_limits(void)
     memset(text, '#', sizeof(text));
     tap_ok(parse(&conf, text, DT_CONF_LINE_MAX, &err) == 0, "the longest line");
     tap_ok(parse(&conf, text, DT_CONF_LINE_MAX + 1, &err) == -1, "one byte more is refused");
-    tap_holds(err.text, "dtrain.conf:1: the line has 1025 bytes: expected at most 1024", "... with the reason");
+    tap_holds(err.text, "dtrain.conf:1: the line has 1025 bytes: expected at most 1024",
+              "... with the reason");
     for (size_t i = 0; i < sizeof(text); i += 100)
         text[i] = '\n';
     tap_ok(parse(&conf, text, DT_CONF_FILE_MAX, &err) == 0, "the largest file");
     tap_ok(parse(&conf, text, DT_CONF_FILE_MAX + 1, &err) == -1, "one byte more is refused");
-    tap_holds(err.text, "dtrain.conf:1: the file has 65537 bytes: expected at most 65536", "... with the reason");
+    tap_holds(err.text, "dtrain.conf:1: the file has 65537 bytes: expected at most 65536",
+              "... with the reason");
     tap_ok(parse(&conf, "\nmpi\0= none", 11, &err) == -1, "a NUL byte is refused");
     tap_holds(err.text, "dtrain.conf:2: the line has a NUL byte: expected text", "... with the reason");
 }

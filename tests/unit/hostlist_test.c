@@ -393,7 +393,7 @@ static char *ask_scontrol(const char *what, const char *text)
     FILE *pipe;
     size_t n;
 
-    snprintf(command, sizeof(command), "scontrol show %s '%s' 2>/dev/null", what, text);
+    snprintf(command, sizeof(command), "scontrol -- show %s '%s' 2>/dev/null", what, text);
     pipe = popen(command, "r");
     if (pipe == NULL)
         return NULL;

@@ -1,0 +1,156 @@
+#include "grid.h"
+
+#include "error.h"
+
+/* What is shared goes in pieces of this size. */
+enum { STAGING_BYTES = 1 << 20 };
+
+static int axis_open(struct grid *grid, unsigned bit, struct axis *axis, struct dtrain_comm **comm,
+                     struct dtrain_error *err)
+{
+    if (dtrain_comm_get(grid->world, bit, comm, err) != 0)
+        return -1;
+    axis->size = dtrain_comm_size(*comm);
+    axis->rank = dtrain_comm_rank(*comm);
+    return 0;
+}
+
+static int check_axes(const struct dtrain_world *world, struct dtrain_error *err)
+{
+    struct dtrain_group group;
+
+    if (dtrain_group_get(world, DTRAIN_CP, &group, err) != 0)
+        return -1;
+    if (group.size > 1)
+        return error_set(err, "--dtrain-cp=%d: this program splits over tp, pp and dp only: leave it out",
+                         group.size);
+    return 0;
+}
+
+static int open_all(struct grid *grid, struct dtrain_error *err)
+{
+    if (check_axes(grid->world, err) != 0 ||
+        compute_choose(&grid->compute, dtrain_backend(grid->world), err) != 0 ||
+        axis_open(grid, DTRAIN_TP, &grid->layout.tp, &grid->tp, err) != 0 ||
+        axis_open(grid, DTRAIN_PP, &grid->layout.pp, &grid->pp, err) != 0 ||
+        axis_open(grid, DTRAIN_DP, &grid->layout.dp, &grid->dp, err) != 0 ||
+        dtrain_stream_create(grid->world, &grid->main, err) != 0 ||
+        dtrain_stream_create(grid->world, &grid->background, err) != 0 ||
+        grid->compute->open(dtrain_local_rank(grid->world), err) != 0)
+        return -1;
+    grid->staging = grid->compute->alloc(STAGING_BYTES);
+    if (grid->staging == NULL)
+        return error_memory(err, STAGING_BYTES, "what ranks tell each other");
+    return 0;
+}
+
+int grid_open(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err)
+{
+    *grid = (struct grid){.world = world};
+    return open_all(grid, err);
+}
+
+int grid_close(struct grid *grid, struct dtrain_error *err)
+{
+    int rc = 0;
+
+    if (grid->background != NULL && dtrain_stream_destroy(grid->background, err) != 0)
+        rc = -1;
+    if (grid->main != NULL && dtrain_stream_destroy(grid->main, rc == 0 ? err : NULL) != 0)
+        rc = -1;
+    if (grid->staging != NULL) {
+        grid->compute->release(grid->staging);
+        grid->compute->close();
+    }
+    *grid = (struct grid){0};
+    return rc;
+}
+
+bool grid_is_first(const struct grid *grid)
+{
+    return dtrain_rank(grid->world) == 0;
+}
+
+static int reduce(struct grid *grid, struct dtrain_comm *comm, void *x, size_t count, enum dtrain_type type,
+                  enum dtrain_op op, struct dtrain_error *err)
+{
+    if (dtrain_comm_size(comm) == 1)
+        return 0;
+    if (grid->compute->synchronize(err) != 0 ||
+        dtrain_all_reduce(comm, x, x, count, type, op, grid->main, err) != 0)
+        return -1;
+    return dtrain_stream_synchronize(grid->main, err);
+}
+
+int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t count, enum dtrain_op op,
+                struct dtrain_error *err)
+{
+    return reduce(grid, comm, x, count, DTRAIN_FLOAT32, op, err);
+}
+
+int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
+                  struct dtrain_error *err)
+{
+    if (grid->compute->synchronize(err) != 0 ||
+        dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
+        return -1;
+    return dtrain_stream_synchronize(grid->main, err);
+}
+
+int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n, enum dtrain_op op,
+                       struct dtrain_error *err)
+{
+    grid->compute->copy_in(grid->staging, values, n * sizeof(*values));
+    if (reduce(grid, comm, grid->staging, n, DTRAIN_FLOAT64, op, err) != 0)
+        return -1;
+    grid->compute->copy_out(values, grid->staging, n * sizeof(*values));
+    return 0;
+}
+
+static int broadcast(struct grid *grid, struct dtrain_comm *comm, size_t bytes, struct dtrain_error *err)
+{
+    if (dtrain_comm_size(comm) == 1)
+        return 0;
+    if (dtrain_broadcast(comm, grid->staging, bytes, DTRAIN_INT8, 0, grid->main, err) != 0)
+        return -1;
+    return dtrain_stream_synchronize(grid->main, err);
+}
+
+/* Along pp to (0, 0, *), along dp to (0, *, *), along tp to all; other groups carry what is overwritten. */
+static int share_piece(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err)
+{
+    grid->compute->copy_in(grid->staging, host, bytes);
+    if (grid->compute->synchronize(err) != 0 || broadcast(grid, grid->pp, bytes, err) != 0 ||
+        broadcast(grid, grid->dp, bytes, err) != 0 || broadcast(grid, grid->tp, bytes, err) != 0)
+        return -1;
+    grid->compute->copy_out(host, grid->staging, bytes);
+    return 0;
+}
+
+int grid_share(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err)
+{
+    if (dtrain_size(grid->world) == 1)
+        return 0;
+    for (size_t done = 0; done < bytes; done += STAGING_BYTES) {
+        size_t piece = bytes - done < STAGING_BYTES ? bytes - done : STAGING_BYTES;
+
+        if (share_piece(grid, (char *)host + done, piece, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int grid_agree(struct grid *grid, int rc, struct dtrain_error *err)
+{
+    struct dtrain_error later = {""};
+    double worst = rc;
+
+    if (grid_reduce_values(grid, grid->tp, &worst, 1, DTRAIN_MIN, &later) != 0 ||
+        grid_reduce_values(grid, grid->pp, &worst, 1, DTRAIN_MIN, &later) != 0 ||
+        grid_reduce_values(grid, grid->dp, &worst, 1, DTRAIN_MIN, &later) != 0 || (rc == 0 && worst != 0)) {
+        if (rc == 0)
+            *err = later;
+        return -1;
+    }
+    return rc;
+}

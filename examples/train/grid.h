@@ -1,0 +1,51 @@
+/*
+ * grid.h - this rank's place in the step and what it talks through: a
+ * communicator for each axis and two streams. Communication on the main stream
+ * waits for the compute device before and is over when the call returns;
+ * gradients travel on the background stream while computing goes on.
+ */
+#ifndef TRAIN_GRID_H
+#define TRAIN_GRID_H
+
+#include "compute.h"
+#include "dtrain.h"
+#include "shape.h"
+
+struct grid {
+    struct dtrain_world *world;     /* borrowed */
+    const struct compute *compute;
+    struct layout layout;
+    struct dtrain_comm *tp, *pp, *dp;
+    struct dtrain_stream *main, *background;
+    void *staging; /* device memory for what travels from host to host */
+};
+
+/* Refuses a world with axes that this program has no use for, or with memory it cannot compute on. */
+int grid_open(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
+int grid_close(struct grid *grid, struct dtrain_error *err);
+
+bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, writes and speaks */
+
+/* x[count] = op over the ranks of comm, in place, in device memory. */
+int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t count, enum dtrain_op op,
+                struct dtrain_error *err);
+
+/* Transfers with neighbouring stages, in device memory. */
+int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
+                  struct dtrain_error *err);
+
+/* The same for n doubles in host memory; n <= GRID_VALUES_MAX. */
+#define GRID_VALUES_MAX 8
+int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n, enum dtrain_op op,
+                       struct dtrain_error *err);
+
+/* Host memory of world rank 0 to all ranks. */
+int grid_share(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err);
+
+/*
+ * Whether all ranks succeeded: 0 if rc was 0 on all of them, else -1. Where rc was 0 and another
+ * rank failed, err becomes empty, so that the failure is told once, by who met it.
+ */
+int grid_agree(struct grid *grid, int rc, struct dtrain_error *err);
+
+#endif

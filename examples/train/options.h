@@ -1,0 +1,41 @@
+/*
+ * options.h - the command line. Parsing looks at each value alone; whether the
+ * sizes fit together and divide over the ranks is shape.h's question.
+ */
+#ifndef TRAIN_OPTIONS_H
+#define TRAIN_OPTIONS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "dtrain.h"
+
+/* Bounds of every size option; they keep all products inside 64 bits. */
+#define OPTIONS_SIZE_MAX (1 << 20)
+#define OPTIONS_STEPS_MAX 1000000000
+
+struct options {
+    const char *data;   /* the text to learn */
+    const char *save;   /* checkpoint to write; NULL: none */
+    const char *resume; /* checkpoint to start from; NULL: none */
+    int layers;
+    int hidden;
+    int heads;
+    int seq;          /* tokens of a sequence */
+    int batch;        /* sequences of a step, over all ranks */
+    int microbatches; /* pieces that a data-parallel rank's share is cut into */
+    int steps;        /* number of the last step, also after --resume */
+    int save_every;   /* also save after every so many steps; 0: only at the end */
+    double lr;
+    double clip; /* largest norm of the gradient; 0: not clipped */
+    uint64_t seed;
+    bool help;
+    bool version;
+};
+
+/* Fills *options from the defaults and argv, whose strings it borrows. */
+int options_parse(struct options *options, int argc, char **argv, struct dtrain_error *err);
+
+void options_print_help(FILE *out);
+
+#endif

@@ -1,0 +1,168 @@
+#include "parameter.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "random.h"
+
+/* Deviation of most weights, and the one that feeds a residual is 1 / sqrt(2 layers) of it (GPT-2's rule). */
+static const double deviation = 0.02;
+
+/* A layer's tensors; rows and columns in units of hidden, no rows: a vector. */
+static const struct layer_row {
+    const char *name;
+    size_t rows, cols;
+    enum split split;
+    enum initial initial;
+    bool feeds_residual;
+} layer_rows[LAYER_PARAMETERS] = {
+    [LAYER_NORM1_GAIN] = {"norm1.gain", 0, 1, SPLIT_NONE, INITIAL_ONE, false},
+    [LAYER_NORM1_BIAS] = {"norm1.bias", 0, 1, SPLIT_NONE, INITIAL_ZERO, false},
+    [LAYER_QKV_WEIGHT] = {"qkv.weight", 1, 3, SPLIT_COLUMNS, INITIAL_NORMAL, false},
+    [LAYER_QKV_BIAS] = {"qkv.bias", 0, 3, SPLIT_COLUMNS, INITIAL_ZERO, false},
+    [LAYER_PROJECTION_WEIGHT] = {"projection.weight", 1, 1, SPLIT_ROWS, INITIAL_NORMAL, true},
+    [LAYER_PROJECTION_BIAS] = {"projection.bias", 0, 1, SPLIT_NONE, INITIAL_ZERO, false},
+    [LAYER_NORM2_GAIN] = {"norm2.gain", 0, 1, SPLIT_NONE, INITIAL_ONE, false},
+    [LAYER_NORM2_BIAS] = {"norm2.bias", 0, 1, SPLIT_NONE, INITIAL_ZERO, false},
+    [LAYER_WIDE_WEIGHT] = {"wide.weight", 1, 4, SPLIT_COLUMNS, INITIAL_NORMAL, false},
+    [LAYER_WIDE_BIAS] = {"wide.bias", 0, 4, SPLIT_COLUMNS, INITIAL_ZERO, false},
+    [LAYER_NARROW_WEIGHT] = {"narrow.weight", 4, 1, SPLIT_ROWS, INITIAL_NORMAL, true},
+    [LAYER_NARROW_BIAS] = {"narrow.bias", 0, 1, SPLIT_NONE, INITIAL_ZERO, false},
+};
+
+size_t parameter_count(const struct shape *shape)
+{
+    return PARAMETER_FIRST_LAYER + shape->layers * LAYER_PARAMETERS + HEAD_PARAMETERS;
+}
+
+size_t parameter_of_layer(size_t layer, enum layer_parameter which)
+{
+    return PARAMETER_FIRST_LAYER + layer * LAYER_PARAMETERS + which;
+}
+
+size_t parameter_of_head(const struct shape *shape, enum head_parameter which)
+{
+    return parameter_of_layer(shape->layers, LAYER_NORM1_GAIN) + which;
+}
+
+static void list_layer(struct parameter *list, const struct shape *shape, size_t layer)
+{
+    for (int i = 0; i < LAYER_PARAMETERS; i++) {
+        const struct layer_row *row = &layer_rows[i];
+        struct parameter *p = &list[parameter_of_layer(layer, i)];
+
+        *p = (struct parameter){
+            .rows = row->rows == 0 ? 1 : row->rows * shape->hidden,
+            .cols = row->cols * shape->hidden,
+            .split = row->split,
+            .initial = row->initial,
+            .deviation = row->feeds_residual ? deviation / sqrt(2.0 * (double)shape->layers) : deviation,
+            .stage = (int)(layer / shape->stage_layers),
+            .decay = row->rows > 0,
+        };
+        snprintf(p->name, sizeof(p->name), "layer.%zu.%s", layer, row->name);
+    }
+}
+
+static void list_ends(struct parameter *list, const struct shape *shape)
+{
+    size_t v = SHAPE_VOCABULARY, h = shape->hidden;
+    int last = shape->layout.pp.size - 1;
+    struct parameter *head = &list[parameter_of_head(shape, 0)];
+
+    list[PARAMETER_TOKENS] = (struct parameter){
+        "embedding.tokens", 0, v, h, SPLIT_ROWS, INITIAL_NORMAL, deviation, 0, true};
+    list[PARAMETER_POSITIONS] = (struct parameter){
+        "embedding.positions", 0, shape->seq, h, SPLIT_NONE, INITIAL_NORMAL, deviation, 0, true};
+    head[HEAD_NORM_GAIN] = (struct parameter){
+        "head.norm.gain", 0, 1, h, SPLIT_NONE, INITIAL_ONE, 0, last, false};
+    head[HEAD_NORM_BIAS] = (struct parameter){
+        "head.norm.bias", 0, 1, h, SPLIT_NONE, INITIAL_ZERO, 0, last, false};
+    head[HEAD_WEIGHT] = (struct parameter){
+        "head.weight", 0, v, h, SPLIT_ROWS, INITIAL_NORMAL, deviation, last, true};
+}
+
+void parameter_list(struct parameter *list, const struct shape *shape)
+{
+    list_ends(list, shape);
+    for (size_t layer = 0; layer < shape->layers; layer++)
+        list_layer(list, shape, layer);
+    for (size_t i = 0; i < parameter_count(shape); i++)
+        list[i].index = i;
+}
+
+size_t parameter_total(const struct parameter *list, size_t count)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < count; i++)
+        total += list[i].rows * list[i].cols;
+    return total;
+}
+
+/* Only the vocabulary's rows may not divide; the others were refused by shape_make(). */
+static void slice_rows(struct slice *slice, size_t rows, struct axis tp)
+{
+    size_t parts = (size_t)tp.size;
+
+    slice->rows = (rows + parts - 1) / parts;
+    slice->first_row = slice->rows * (size_t)tp.rank;
+    slice->real_rows = 0;
+    if (slice->first_row < rows)
+        slice->real_rows = rows - slice->first_row < slice->rows ? rows - slice->first_row : slice->rows;
+}
+
+struct slice parameter_slice(const struct parameter *parameter, struct axis tp)
+{
+    struct slice slice = {.rows = parameter->rows, .real_rows = parameter->rows, .cols = parameter->cols};
+
+    if (parameter->split == SPLIT_ROWS)
+        slice_rows(&slice, parameter->rows, tp);
+    if (parameter->split == SPLIT_COLUMNS) {
+        slice.cols = parameter->cols / (size_t)tp.size;
+        slice.first_col = slice.cols * (size_t)tp.rank;
+    }
+    return slice;
+}
+
+/* Place in the full tensor of the slice's row. */
+static size_t row_start(const struct parameter *parameter, const struct slice *slice, size_t row)
+{
+    return (slice->first_row + row) * parameter->cols + slice->first_col;
+}
+
+void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part, const float *full)
+{
+    memset(part, 0, slice->rows * slice->cols * sizeof(*part));
+    for (size_t r = 0; r < slice->real_rows; r++)
+        memcpy(part + r * slice->cols, full + row_start(parameter, slice, r), slice->cols * sizeof(*part));
+}
+
+void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full, const float *part)
+{
+    for (size_t r = 0; r < slice->real_rows; r++)
+        memcpy(full + row_start(parameter, slice, r), part + r * slice->cols, slice->cols * sizeof(*part));
+}
+
+static float initial_value(const struct parameter *parameter, uint64_t seed, uint64_t place)
+{
+    switch (parameter->initial) {
+    case INITIAL_NORMAL:
+        return (float)(parameter->deviation * random_normal(seed, parameter->index, place));
+    case INITIAL_ONE:
+        return 1;
+    case INITIAL_ZERO:
+        break;
+    }
+    return 0;
+}
+
+void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed, float *part)
+{
+    memset(part, 0, slice->rows * slice->cols * sizeof(*part));
+    for (size_t r = 0; r < slice->real_rows; r++) {
+        for (size_t c = 0; c < slice->cols; c++)
+            part[r * slice->cols + c] = initial_value(parameter, seed, row_start(parameter, slice, r) + c);
+    }
+}

@@ -1,0 +1,25 @@
+/*
+ * comm.h - communicators and streams as dtrain.h shows them: arguments are
+ * checked here, then the backend gets a struct dt_operation.
+ */
+#ifndef DT_RUNTIME_COMM_H
+#define DT_RUNTIME_COMM_H
+
+#include "runtime/backend.h"
+
+#define DT_TRANSFERS_MAX (1u << 20) /* in one dtrain_transfer() */
+
+/*
+ * state: the backend's communicator, owned from now on, also when this fails;
+ * NULL for a group of one. The world destroys what it created.
+ */
+int dt_comm_create(struct dtrain_comm **comm, const struct dt_backend *backend, void *state,
+                   int size, int rank, struct dtrain_error *err);
+/* NULL allowed. */
+void dt_comm_destroy(struct dtrain_comm *comm);
+
+/* backend_state: what open() gave. dtrain_stream_destroy() ends it. */
+int dt_stream_create(struct dtrain_stream **stream, const struct dt_backend *backend,
+                     void *backend_state, struct dtrain_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * control.h - the connections between ranks beside the data. A tree: every
+ * rank is connected to the first rank of its node (its leader), the leader of
+ * node i to that of node (i - 1) / 16. Over it the ranks agree that they are
+ * one world, learn each other's addresses, and hear who died.
+ *
+ * One thread of its own serves it. All functions are thread-safe but create
+ * and destroy.
+ */
+#ifndef DT_RUNTIME_CONTROL_H
+#define DT_RUNTIME_CONTROL_H
+
+#include "core/log.h"
+#include "core/plan.h"
+#include "runtime/control_message.h"
+#include "runtime/peers.h"
+
+#define DT_CONTROL_FANOUT 16      /* leaders below one leader */
+#define DT_CONTROL_LINGER_MS 1000 /* at most, for a failed rank to tell the others why */
+#define DT_RANK_NONE UINT32_MAX
+
+struct dt_control;
+
+/* What a child must know of its parent; travels in the cards. */
+struct dt_control_seat {
+    struct dt_address address;
+    unsigned char token[DT_TOKEN_SIZE];
+};
+
+/*
+ * Listens (not in a world of one). plan and log are borrowed. ifname: the
+ * interface to listen on, or NULL for the one that leads to the plan's
+ * master_addr. The caller frees with dt_control_destroy().
+ */
+int dt_control_create(struct dt_control **control, const struct dt_plan *plan, uint32_t rank,
+                      const char *ifname, const struct dt_log *log, struct dtrain_error *err);
+void dt_control_destroy(struct dt_control *control);
+
+void dt_control_seat(const struct dt_control *control, struct dt_control_seat *seat);
+
+/* World rank whose seat dt_control_join() needs; DT_RANK_NONE for rank 0. */
+uint32_t dt_control_parent(const struct dt_plan *plan, uint32_t rank);
+
+/*
+ * Blocks until all ranks joined with the same opinion, or the deadline. failure:
+ * why this rank cannot take part, or NULL; it becomes everybody's error. parent
+ * is NULL for rank 0. Called once.
+ */
+int dt_control_join(struct dt_control *control, const struct dt_control_seat *parent,
+                    const struct dt_opinion *opinion, const char *failure,
+                    const struct dt_deadline *deadline, struct dtrain_error *err);
+
+/*
+ * For a rank that has no place in the tree, since its plan does not fit the
+ * step: tells another rank why, once, without a dt_control.
+ */
+int dt_control_tell(const struct dt_control_seat *seat, const char *failure,
+                    const struct dt_deadline *deadline);
+
+/* Fetches the addresses of n ranks, in one message; only of those not known yet. */
+int dt_control_lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
+                      const struct dt_deadline *deadline, struct dtrain_error *err);
+
+/* After a joined world; borrowed. */
+const struct dt_peers *dt_control_peers(const struct dt_control *control);
+
+/*
+ * Waits until all ranks called it. -1 at once when a rank died or the world was
+ * stopped: then the others are told that this one left.
+ */
+int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline,
+                     struct dtrain_error *err);
+
+/* Leaves a joined world without waiting: the others learn why. */
+void dt_control_abandon(struct dt_control *control, const char *why);
+
+#endif

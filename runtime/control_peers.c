@@ -1,0 +1,189 @@
+#include "control_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ATTEMPT_MS 1000 /* of one attempt to connect; in between deaths are looked at */
+#define RETRY_MS 20
+
+bool dt_control_is_dead(const struct dt_control *control, uint32_t rank, struct dtrain_error *err)
+{
+    uint32_t n = control->death_count < DT_DEATHS_KEPT ? control->death_count : DT_DEATHS_KEPT;
+    char who[DT_RANK_TEXT_MAX];
+
+    if ((control->dead[rank / 8] & 1u << rank % 8) == 0)
+        return false;
+    dt_error_set(err, "%s died", dt_rank_text(control->plan, rank, who, sizeof(who)));
+    for (uint32_t i = 0; i < n; i++)
+        if (control->deaths[i].rank == rank)
+            dt_error_set(err, "%s", control->deaths[i].text);
+    return true;
+}
+
+static bool is_dead(void *context, uint32_t rank, struct dtrain_error *err)
+{
+    struct dt_control *control = context;
+    bool dead;
+
+    if (rank >= control->world)
+        return false;
+    pthread_mutex_lock(&control->lock);
+    dead = dt_control_is_dead(control, rank, err);
+    pthread_mutex_unlock(&control->lock);
+    return dead;
+}
+
+static char *describe(void *context, uint32_t rank, char *buf, size_t size)
+{
+    const struct dt_control *control = context;
+
+    return dt_rank_text(control->plan, rank, buf, size);
+}
+
+/* ---- Addresses ---------------------------------------------------------------- */
+
+static bool are_known(const struct dt_control *control, const uint32_t *ranks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (control->table[ranks[i]].family == 0)
+            return false;
+    return true;
+}
+
+static int lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
+                  const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    uint32_t parent = dt_control_parent(control->plan, control->rank);
+    char who[DT_RANK_TEXT_MAX];
+
+    if (are_known(control, ranks, n))
+        return 0;
+    dt_tree_lookup(control, ranks, n);
+    while (!are_known(control, ranks, n)) {
+        if (parent == DT_RANK_NONE)
+            return dt_error_set(err, "rank 0 knows no address of a rank that joined");
+        if (dt_control_is_dead(control, parent, err))
+            return dt_error_prefix(err, "cannot ask for addresses");
+        if (!dt_control_wait(control, deadline))
+            return dt_error_set(err, "%s did not answer within %.4g s when asked for addresses",
+                                dt_rank_text(control->plan, parent, who, sizeof(who)),
+                                deadline->timeout_ms / 1000.0);
+    }
+    return 0;
+}
+
+int dt_control_lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
+                      const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&control->lock);
+    rc = lookup(control, ranks, n, deadline, err);
+    pthread_mutex_unlock(&control->lock);
+    return rc;
+}
+
+/* ---- Data connections ------------------------------------------------------------ */
+
+static int await_peer(struct dt_control *control, uint32_t peer, uint64_t channel,
+                      const struct dt_deadline *deadline, int *fd, bool *is_local, struct dtrain_error *err)
+{
+    char who[DT_RANK_TEXT_MAX];
+    int rc = 0;
+
+    pthread_mutex_lock(&control->lock);
+    while (rc == 0 && (*fd = dt_rendezvous_claim(&control->rendezvous, peer, channel, is_local)) < 0) {
+        if (dt_control_is_dead(control, peer, err))
+            rc = -1;
+        else if (!dt_control_wait(control, deadline))
+            rc = dt_error_set(err, "%s did not connect within %.4g s",
+                              dt_rank_text(control->plan, peer, who, sizeof(who)), deadline->timeout_ms / 1000.0);
+    }
+    pthread_mutex_unlock(&control->lock);
+    return rc;
+}
+
+/* Sleeps a little unless there is no point in going on. */
+static int before_retry(struct dt_control *control, uint32_t peer, const struct dt_deadline *deadline,
+                        struct dtrain_error *err)
+{
+    struct dt_deadline pause = dt_deadline_after_ms(RETRY_MS);
+    struct dtrain_error death;
+    char who[DT_RANK_TEXT_MAX];
+    bool dead;
+
+    pthread_mutex_lock(&control->lock);
+    dead = dt_control_is_dead(control, peer, &death);
+    while (!dead && dt_control_wait(control, &pause))
+        dead = dt_control_is_dead(control, peer, &death);
+    pthread_mutex_unlock(&control->lock);
+    if (dead)
+        return dt_error_set(err, "%s", death.text);
+    if (dt_deadline_passed(deadline))
+        return dt_error_prefix(err, "%s within %.4g s", dt_rank_text(control->plan, peer, who, sizeof(who)),
+                               deadline->timeout_ms / 1000.0);
+    return 0;
+}
+
+static int call_peer(struct dt_control *control, uint32_t peer, uint64_t channel,
+                     const struct dt_deadline *deadline, int *fd, bool *is_local, struct dtrain_error *err)
+{
+    struct dt_greeting greeting = {DT_PURPOSE_DATA, control->rank, channel, {0}};
+    struct dt_address address;
+
+    pthread_mutex_lock(&control->lock);
+    memcpy(greeting.token, control->rendezvous.world_token, DT_TOKEN_SIZE);
+    address = control->table[peer];
+    pthread_mutex_unlock(&control->lock);
+    *is_local = dt_plan_rank_node(control->plan, peer) == dt_plan_rank_node(control->plan, control->rank);
+    for (;;) {
+        struct dt_deadline attempt = dt_deadline_after_ms(ATTEMPT_MS);
+
+        if (attempt.at_ns > deadline->at_ns)
+            attempt = *deadline;
+        if (dt_control_call(&address, *is_local, &greeting, &attempt, fd, err) == 0)
+            return 0;
+        if (*is_local && errno == ECONNREFUSED)
+            *is_local = false;
+        if (before_retry(control, peer, deadline, err) < 0)
+            return -1;
+    }
+}
+
+/* The lower rank calls. Its call may end before the higher one's began: then the connection waits there. */
+static int connect_peer(void *context, uint32_t peer, uint64_t channel, const struct dt_deadline *deadline,
+                        int *fd, bool *is_local, struct dtrain_error *err)
+{
+    struct dt_control *control = context;
+
+    *fd = -1;
+    if (peer >= control->world || peer == control->rank)
+        return dt_error_set(err, "rank %u cannot connect to rank %u in a world of %u", control->rank, peer,
+                            control->world);
+    if (is_dead(control, peer, err))
+        return -1;
+    if (control->rank > peer)
+        return await_peer(control, peer, channel, deadline, fd, is_local, err);
+    if (dt_control_lookup(control, &peer, 1, deadline, err) < 0)
+        return -1;
+    return call_peer(control, peer, channel, deadline, fd, is_local, err);
+}
+
+void dt_control_peers_init(struct dt_control *control)
+{
+    control->peers = (struct dt_peers){
+        .context = control,
+        .connect = connect_peer,
+        .is_dead = is_dead,
+        .describe = describe,
+        .death_count = &control->death_count,
+        .death_fd = control->death_fd,
+    };
+}
+
+const struct dt_peers *dt_control_peers(const struct dt_control *control)
+{
+    return &control->peers;
+}

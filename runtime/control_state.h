@@ -1,0 +1,92 @@
+/* control_state.h - what control.c, control_tree.c and control_peers.c share. Private to them. */
+#ifndef DT_RUNTIME_CONTROL_STATE_H
+#define DT_RUNTIME_CONTROL_STATE_H
+
+#include <pthread.h>
+
+#include "runtime/control.h"
+#include "runtime/control_link.h"
+#include "runtime/rendezvous.h"
+
+#define DT_DEATHS_KEPT 64 /* deaths whose story is kept; of later ones only the fact */
+
+enum dt_control_phase {
+    DT_PHASE_IDLE,       /* not joined */
+    DT_PHASE_COLLECTING, /* waits for its children's HELLO */
+    DT_PHASE_WAITING,    /* told its parent, waits for GO or STOP */
+    DT_PHASE_UP,
+    DT_PHASE_LEAVING, /* waits for its children's BYE, then for DONE */
+    DT_PHASE_DONE,
+};
+
+struct dt_death {
+    uint32_t rank;
+    char text[DTRAIN_ERROR_MAX];
+};
+
+struct dt_control {
+    const struct dt_plan *plan;
+    const struct dt_log *log;
+    uint32_t rank, world;
+    uint32_t local_children; /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
+    uint32_t first_node, last_node; /* nodes whose leaders are children: first <= i < last */
+
+    pthread_mutex_t lock; /* guards all that follows */
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool has_thread;
+    bool must_quit;
+    int epoll_fd;
+    struct dt_source quit;
+
+    struct dt_rendezvous rendezvous;
+    struct dt_link *links;
+    enum dt_control_phase phase;
+    struct dt_deadline children_deadline; /* of COLLECTING and LEAVING */
+    uint32_t hello_count, bye_count;
+    struct dt_opinions opinions; /* of this rank and its subtree */
+    struct dt_address *table;    /* by rank; family 0: not known */
+
+    bool is_stopped;
+    char stop_text[DT_MESSAGE_TEXT_MAX];
+    uint32_t told_count; /* children that know, or are dead */
+
+    unsigned char *dead; /* a bit a rank */
+    struct dt_death deaths[DT_DEATHS_KEPT];
+    _Atomic uint32_t death_count;
+    int death_fd;
+
+    struct dt_peers peers;
+};
+
+/* Everything below is called with the lock held. */
+
+/* control_tree.c */
+bool dt_tree_is_leader(const struct dt_control *control, uint32_t rank);
+uint32_t dt_tree_child_count(const struct dt_control *control);
+/* Takes over a connection that proved itself. */
+struct dt_link *dt_tree_add(struct dt_control *control, int fd, uint32_t rank, enum dt_link_role role);
+void dt_tree_adopt(void *control, int fd, uint32_t rank);
+void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion);
+void dt_tree_leave(struct dt_control *control);
+void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
+void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
+void dt_tree_lookup(struct dt_control *control, const uint32_t *ranks, size_t n);
+/* Tells all others that this rank goes, and why. */
+void dt_tree_farewell(struct dt_control *control, const char *text);
+/* Whoever is still missing when children_deadline passes stops the world. */
+void dt_tree_tick(struct dt_control *control);
+/* Whether all children know that the world is stopped. */
+bool dt_tree_is_told(const struct dt_control *control);
+
+/* control_peers.c */
+void dt_control_peers_init(struct dt_control *control);
+bool dt_control_is_dead(const struct dt_control *control, uint32_t rank, struct dtrain_error *err);
+
+/* control.c: waits for a change; false when the deadline passed. */
+bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadline);
+/* A connected control or data connection that has greeted; -1 with the reason. */
+int dt_control_call(const struct dt_address *address, bool is_local, const struct dt_greeting *greeting,
+                    const struct dt_deadline *deadline, int *fd, struct dtrain_error *err);
+
+#endif

@@ -1,0 +1,24 @@
+# The host backend and the operations on communicators.
+noinst_LTLIBRARIES += libdthost.la
+libdthost_la_SOURCES = \
+	runtime/backend.h runtime/peers.h \
+	runtime/backend_host.c \
+	runtime/comm.c runtime/comm.h \
+	runtime/deadline.c runtime/deadline.h \
+	runtime/host_call.c runtime/host_call.h \
+	runtime/host_coll.c runtime/host_coll.h \
+	runtime/host_comm.c runtime/host_comm.h \
+	runtime/host_connect.c runtime/host_connect.h \
+	runtime/host_exchange.c runtime/host_exchange.h \
+	runtime/host_half.h \
+	runtime/host_link.c runtime/host_link.h \
+	runtime/host_peer.c runtime/host_peer.h \
+	runtime/host_reduce.c runtime/host_reduce.h \
+	runtime/host_reduction.c \
+	runtime/host_shm.c runtime/host_shm.h \
+	runtime/host_stream.c runtime/host_stream.h \
+	runtime/host_tcp.c runtime/host_tcp.h \
+	runtime/host_thread.c runtime/host_thread.h \
+	runtime/host_wait.c runtime/host_wait.h \
+	runtime/host_wire.c runtime/host_wire.h \
+	runtime/type.c runtime/type.h

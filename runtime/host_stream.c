@@ -1,0 +1,214 @@
+#include "host_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/host_call.h"
+#include "runtime/host_coll.h"
+#include "runtime/host_thread.h"
+
+struct item {
+    struct item *next;
+    struct dt_host_comm *comm; /* NULL: a copy */
+    uint64_t ticket;
+    struct dt_operation operation; /* of a copy: send, recv, and bytes in count */
+    struct dtrain_transfer transfers[];
+};
+
+struct dt_host_stream {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct item *head, *tail; /* the head stays in the queue while it runs */
+    bool is_closing;
+    bool has_failed;
+    struct dtrain_error failure; /* the first since the caller was told of one */
+};
+
+/* ---- The thread --------------------------------------------------------- */
+
+static int run_item(struct item *item, struct dtrain_error *err)
+{
+    if (item->comm != NULL)
+        return dt_host_call_run(item->comm, &item->operation, item->ticket, err);
+    dt_host_copy(item->operation.recv, item->operation.send, item->operation.count);
+    return 0;
+}
+
+/* The oldest item; NULL when the stream ends. */
+static struct item *await_item(struct dt_host_stream *stream)
+{
+    struct item *item;
+
+    pthread_mutex_lock(&stream->lock);
+    while (stream->head == NULL && !stream->is_closing)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    item = stream->head;
+    pthread_mutex_unlock(&stream->lock);
+    return item;
+}
+
+static void retire_item(struct dt_host_stream *stream, int rc, const struct dtrain_error *failure)
+{
+    struct item *item;
+
+    pthread_mutex_lock(&stream->lock);
+    item = stream->head;
+    stream->head = item->next;
+    if (stream->head == NULL)
+        stream->tail = NULL;
+    if (rc != 0 && !stream->has_failed) {
+        stream->has_failed = true;
+        stream->failure = *failure;
+    }
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    free(item);
+}
+
+static void *run(void *argument)
+{
+    struct dt_host_stream *stream = argument;
+    struct dtrain_error failure;
+    struct item *item;
+
+    while ((item = await_item(stream)) != NULL)
+        retire_item(stream, run_item(item, &failure), &failure);
+    return NULL;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+int dt_host_stream_create(struct dt_host_stream **stream, struct dtrain_error *err)
+{
+    struct dt_host_stream *made = calloc(1, sizeof(*made));
+
+    if (made == NULL)
+        return dt_error_memory(err, sizeof(*made), "a stream");
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    if (dt_host_thread_start(&made->thread, run, made, "the thread of a stream", err) != 0) {
+        pthread_cond_destroy(&made->changed);
+        pthread_mutex_destroy(&made->lock);
+        free(made);
+        return -1;
+    }
+    *stream = made;
+    return 0;
+}
+
+void dt_host_stream_destroy(struct dt_host_stream *stream)
+{
+    if (stream == NULL)
+        return;
+    pthread_mutex_lock(&stream->lock);
+    stream->is_closing = true;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+    pthread_join(stream->thread, NULL);
+    pthread_cond_destroy(&stream->changed);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+}
+
+/* ---- Waiting ------------------------------------------------------------ */
+
+/* With the lock held: the failure, once. */
+static int take_failure(struct dt_host_stream *stream, struct dtrain_error *err)
+{
+    if (!stream->has_failed)
+        return 0;
+    stream->has_failed = false;
+    return dt_error_set(err, "%s", stream->failure.text);
+}
+
+int dt_host_stream_synchronize(struct dt_host_stream *stream, struct dtrain_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&stream->lock);
+    while (stream->head != NULL)
+        pthread_cond_wait(&stream->changed, &stream->lock);
+    rc = take_failure(stream, err);
+    pthread_mutex_unlock(&stream->lock);
+    return rc;
+}
+
+int dt_host_stream_query(struct dt_host_stream *stream, bool *done, struct dtrain_error *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&stream->lock);
+    *done = stream->head == NULL;
+    rc = take_failure(stream, err);
+    pthread_mutex_unlock(&stream->lock);
+    return rc;
+}
+
+/* ---- Queueing ----------------------------------------------------------- */
+
+static void append(struct dt_host_stream *stream, struct item *item)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (stream->tail != NULL)
+        stream->tail->next = item;
+    else
+        stream->head = item;
+    stream->tail = item;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static struct item *item_create(const struct dt_operation *operation, struct dtrain_error *err)
+{
+    size_t transfers = operation->transfer_count * sizeof(operation->transfers[0]);
+    struct item *item = calloc(1, sizeof(*item) + transfers);
+
+    if (item == NULL) {
+        dt_error_memory(err, sizeof(*item) + transfers, "a queued operation");
+        return NULL;
+    }
+    item->operation = *operation;
+    if (transfers > 0)
+        memcpy(item->transfers, operation->transfers, transfers);
+    item->operation.transfers = item->transfers;
+    return item;
+}
+
+/*
+ * The ticket and the place in the queue are taken under one lock. So there is one
+ * order of all queueing that both the streams and the communicators follow, and a
+ * stream never waits for a turn that stands behind it.
+ */
+int dt_host_stream_push(struct dt_host_stream *stream, struct dt_host_comm *comm,
+                        const struct dt_operation *operation, struct dtrain_error *err)
+{
+    struct item *item = item_create(operation, err);
+    int rc = 0;
+
+    if (item == NULL)
+        return -1;
+    item->comm = comm;
+    pthread_mutex_lock(&comm->lock);
+    if (comm->has_failed) {
+        rc = dt_error_set(err, "%s", comm->failure.text);
+        free(item);
+    } else {
+        item->ticket = comm->tickets++;
+        append(stream, item);
+    }
+    pthread_mutex_unlock(&comm->lock);
+    return rc;
+}
+
+int dt_host_stream_push_copy(struct dt_host_stream *stream, void *to, const void *from,
+                             size_t bytes, struct dtrain_error *err)
+{
+    const struct dt_operation copy = {.send = from, .recv = to, .count = bytes};
+    struct item *item = item_create(&copy, err);
+
+    if (item == NULL)
+        return -1;
+    append(stream, item);
+    return 0;
+}

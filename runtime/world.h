@@ -1,0 +1,59 @@
+/* world.h - the handle that everything hangs on, and its way up. */
+#ifndef DT_RUNTIME_WORLD_H
+#define DT_RUNTIME_WORLD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/plan.h"
+#include "runtime/backend.h"
+#include "runtime/boot.h"
+#include "runtime/card.h"
+#include "runtime/control.h"
+#include "runtime/phases.h"
+#include "runtime/settings.h"
+#include "runtime/world_comms.h"
+
+enum dt_world_state { DT_WORLD_STARTING, DT_WORLD_READY, DT_WORLD_FAILED };
+
+struct dtrain_world {
+    struct dt_settings settings;
+    struct dt_plan *plan;
+    uint64_t plan_hash;
+    const struct dt_boot *boot;
+    void *boot_state;
+    struct dt_deadline deadline; /* of the bring-up */
+    struct dt_phases phases;
+    struct dt_boot_counts counts;
+    struct dt_log log;
+
+    uint32_t rank, node;
+    bool is_placed; /* rank and node are known */
+    struct dt_control *control;
+    const struct dt_backend *backend;
+    void *backend_state;
+    struct dt_world_comms comms;
+
+    pthread_t thread; /* brings the world up */
+    bool is_joined;
+    _Atomic int state;         /* enum dt_world_state; what follows is settled when it is not STARTING */
+    struct dtrain_error error; /* why it failed */
+};
+
+/* What a world is started from. settings and plan move to the world, also when it fails. */
+struct dt_world_start {
+    struct dt_settings settings;
+    struct dt_plan *plan;
+    uint64_t plan_hash;
+    const struct dt_boot *boot;
+    void *boot_state; /* what boot->open finds in *state; PMIx needs none, a test's double does */
+    struct dt_phases phases; /* begun */
+};
+
+/* dtrain_init_start() with everything given. */
+int dt_world_start(struct dtrain_world **world, const struct dt_world_start *start, struct dtrain_error *err);
+
+/* bringup.c: all steps, in the world's own thread. */
+int dt_bringup(struct dtrain_world *world, struct dtrain_error *err);
+
+#endif

@@ -1,0 +1,299 @@
+#include "world_comms.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "comm.h"
+#include "world.h"
+
+#define CHANNEL_OF_IDS (UINT64_C(1) << 62) /* set in the channel over which a group's id travels */
+
+/* A group and its communicator. Groups of the same members, whatever their axes, share one. */
+struct dt_world_comm {
+    struct dt_world_comm *next;
+    struct dt_comm_request request;
+    uint32_t *members;
+    struct dtrain_comm *comm; /* NULL: not made yet */
+};
+
+/* The axes whose communicators are there from the start. pp is the same in both grids. */
+static const unsigned single_axes[] = {
+    DTRAIN_TP, DTRAIN_CP, DTRAIN_DP, DTRAIN_PP,
+    DTRAIN_EXPERT | DTRAIN_TP, DTRAIN_EXPERT | DTRAIN_EP, DTRAIN_EXPERT | DTRAIN_DP,
+};
+
+_Static_assert(sizeof(single_axes) / sizeof(single_axes[0]) <= DT_CARD_IDS_MAX, "a card holds all ids");
+
+void dt_world_comms_init(struct dt_world_comms *comms)
+{
+    pthread_mutex_init(&comms->lock, NULL);
+    comms->list = NULL;
+}
+
+/* "tp", "edp", "tp-dp": names of the axes in a set. */
+static void axes_name(char *name, size_t size, unsigned axes)
+{
+    size_t used = 0;
+
+    for (int axis = 0; axis < DT_AXIS_COUNT; axis++) {
+        bool is_expert = (axes & DTRAIN_EXPERT) != 0 && (axis == DT_TP || axis == DT_DP);
+
+        if ((axes & 1u << axis) != 0 && used < size)
+            used += (size_t)snprintf(name + used, size - used, "%s%s%s", used > 0 ? "-" : "", is_expert ? "e" : "",
+                                     dt_axis_name((enum dt_axis)axis));
+    }
+}
+
+/* Different for every set of axes and group; the same on all members. */
+static uint64_t channel_of(const struct dtrain_group *group)
+{
+    return (uint64_t)group->axes << 32 | (uint32_t)group->index;
+}
+
+static void entry_destroy(struct dt_world_comm *entry)
+{
+    dt_comm_destroy(entry->comm);
+    free(entry->members);
+    free(entry);
+}
+
+static struct dt_world_comm *entry_create(struct dtrain_world *world, const struct dtrain_group *group,
+                                          struct dtrain_error *err)
+{
+    struct dt_world_comm *entry = calloc(1, sizeof(*entry));
+    char axes[24] = "";
+
+    if (entry != NULL)
+        entry->members = calloc((size_t)group->size, sizeof(uint32_t));
+    if (entry == NULL || entry->members == NULL) {
+        free(entry);
+        dt_error_memory(err, (size_t)group->size * sizeof(uint32_t), "a group's members");
+        return NULL;
+    }
+    for (int i = 0; i < group->size; i++)
+        entry->members[i] = (uint32_t)dtrain_group_member(world, group, i);
+    axes_name(axes, sizeof(axes), group->axes);
+    snprintf(entry->request.name, DT_COMM_NAME_MAX, "dtrain/%s/%d", axes, group->index);
+    entry->request.channel = channel_of(group);
+    entry->request.size = group->size;
+    entry->request.rank = group->rank;
+    entry->request.members = entry->members;
+    return entry;
+}
+
+/* The entry with these members: `made` itself goes then. */
+static struct dt_world_comm *entry_share(struct dt_world_comms *comms, struct dt_world_comm *made)
+{
+    for (struct dt_world_comm *i = comms->list; i != NULL; i = i->next) {
+        if (i->request.size != made->request.size ||
+            memcmp(i->members, made->members, (size_t)made->request.size * sizeof(uint32_t)) != 0)
+            continue;
+        entry_destroy(made);
+        return i;
+    }
+    made->next = comms->list;
+    comms->list = made;
+    return made;
+}
+
+static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes, struct dtrain_error *err)
+{
+    struct dtrain_group group;
+    struct dt_world_comm *entry;
+
+    if (dtrain_group_get(world, axes, &group, err) < 0)
+        return NULL;
+    entry = entry_create(world, &group, err);
+    return entry != NULL ? entry_share(&world->comms, entry) : NULL;
+}
+
+/* ---- At the start -------------------------------------------------------------- */
+
+static bool needs_id(const struct dtrain_world *world, const struct dt_world_comm *entry)
+{
+    return world->backend->id_size > 0 && entry->request.size > 1;
+}
+
+static int make_id(struct dtrain_world *world, struct dt_world_comm *entry, struct dt_card *card,
+                   struct dtrain_error *err)
+{
+    if (world->backend->id_create(entry->request.id, err) < 0)
+        return dt_error_prefix(err, "%s", entry->request.name);
+    card->channels[card->id_count] = entry->request.channel;
+    memcpy(card->ids[card->id_count++], entry->request.id, DT_BACKEND_ID_MAX);
+    return 0;
+}
+
+int dt_world_comms_prepare(struct dtrain_world *world, struct dt_card *card, struct dtrain_error *err)
+{
+    for (size_t i = 0; i < sizeof(single_axes) / sizeof(single_axes[0]); i++)
+        if (entry_of(world, single_axes[i], err) == NULL)
+            return -1;
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
+        if (needs_id(world, i) && i->request.rank == 0 && make_id(world, i, card, err) < 0)
+            return -1;
+    return 0;
+}
+
+int dt_world_comms_each_root(struct dtrain_world *world,
+                             int (*get)(struct dtrain_world *world, uint32_t root, struct dt_card *card,
+                                        struct dtrain_error *err),
+                             struct dtrain_error *err)
+{
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next) {
+        const unsigned char *id;
+        struct dt_card card;
+
+        if (!needs_id(world, i) || i->request.rank == 0)
+            continue;
+        if (get(world, i->members[0], &card, err) < 0)
+            return -1;
+        id = dt_card_id(&card, i->request.channel);
+        if (id == NULL)
+            return dt_error_set(err, "rank %u published no id for %s", i->members[0], i->request.name);
+        memcpy(i->request.id, id, DT_BACKEND_ID_MAX);
+    }
+    return 0;
+}
+
+/* The addresses of all members, in one message. */
+static int lookup_members(struct dtrain_world *world, const struct dt_world_comm *first, const struct dt_world_comm *end,
+                          const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    size_t n = 0;
+    uint32_t *ranks;
+    int rc;
+
+    for (const struct dt_world_comm *i = first; i != end; i = i->next)
+        n += (size_t)i->request.size;
+    ranks = calloc(n > 0 ? n : 1, sizeof(*ranks));
+    if (ranks == NULL)
+        return dt_error_memory(err, n * sizeof(*ranks), "the members' addresses");
+    n = 0;
+    for (const struct dt_world_comm *i = first; i != end; i = i->next) {
+        memcpy(ranks + n, i->members, (size_t)i->request.size * sizeof(*ranks));
+        n += (size_t)i->request.size;
+    }
+    rc = dt_control_lookup(world->control, ranks, n, deadline, err);
+    free(ranks);
+    return rc;
+}
+
+/* Those of [first, end) that have no communicator yet; groups of one get one without the backend. */
+static int create_entries(struct dtrain_world *world, struct dt_world_comm *first, struct dt_world_comm *end,
+                          const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    struct dt_comm_request requests[DT_CARD_IDS_MAX];
+    void *handles[DT_CARD_IDS_MAX] = {NULL};
+    size_t n = 0, used = 0;
+    int rc = 0;
+
+    for (struct dt_world_comm *i = first; i != end; i = i->next)
+        if (i->request.size > 1)
+            requests[n++] = i->request;
+    if (n > 0 && (lookup_members(world, first, end, deadline, err) < 0 ||
+                  world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0))
+        return -1;
+    for (struct dt_world_comm *i = first; i != end; i = i->next)
+        if (dt_comm_create(&i->comm, world->backend, i->request.size > 1 ? handles[used++] : NULL, i->request.size,
+                           i->request.rank, err) < 0)
+            rc = -1;
+    return rc;
+}
+
+int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err)
+{
+    return create_entries(world, world->comms.list, NULL, &world->deadline, err);
+}
+
+void dt_world_comms_destroy(struct dtrain_world *world)
+{
+    while (world->comms.list != NULL) {
+        struct dt_world_comm *entry = world->comms.list;
+
+        world->comms.list = entry->next;
+        entry_destroy(entry);
+    }
+    pthread_mutex_destroy(&world->comms.lock);
+}
+
+/* ---- Later ---------------------------------------------------------------------- */
+
+/* Both ends of the connection over which a root hands out its id. */
+static int move_id(int fd, bool is_send, unsigned char *id, size_t size, const struct dt_deadline *deadline,
+                   struct dtrain_error *err)
+{
+    size_t moved = 0;
+
+    while (moved < size) {
+        struct pollfd wanted = {.fd = fd, .events = is_send ? POLLOUT : POLLIN};
+        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL) : recv(fd, id + moved, size - moved, 0);
+
+        if (n > 0)
+            moved += (size_t)n;
+        else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+            return dt_error_set(err, "the group's id did not come over: %s", n == 0 ? "connection closed" : strerror(errno));
+        else if (poll(&wanted, 1, dt_deadline_left_ms(deadline)) == 0)
+            return dt_error_set(err, "the group's id did not come over within %.4g s", deadline->timeout_ms / 1000.0);
+    }
+    return 0;
+}
+
+static int exchange_with(struct dtrain_world *world, struct dt_world_comm *entry, uint32_t peer,
+                         const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    const struct dt_peers *peers = dt_control_peers(world->control);
+    bool is_local;
+    int fd, rc;
+
+    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd, &is_local, err) < 0)
+        return -1;
+    rc = move_id(fd, entry->request.rank == 0, entry->request.id, world->backend->id_size, deadline, err);
+    close(fd);
+    return rc;
+}
+
+static int exchange_id(struct dtrain_world *world, struct dt_world_comm *entry, const struct dt_deadline *deadline,
+                       struct dtrain_error *err)
+{
+    if (!needs_id(world, entry))
+        return 0;
+    if (entry->request.rank > 0)
+        return exchange_with(world, entry, entry->members[0], deadline, err);
+    if (world->backend->id_create(entry->request.id, err) < 0)
+        return -1;
+    for (int i = 1; i < entry->request.size; i++)
+        if (exchange_with(world, entry, entry->members[i], deadline, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm, struct dtrain_error *err)
+{
+    struct dt_deadline deadline = dt_deadline_after_ms(world->settings.timeout_ms);
+    struct dt_world_comm *entry = entry_of(world, axes, err);
+
+    if (entry == NULL)
+        return -1;
+    if (entry->comm == NULL && (exchange_id(world, entry, &deadline, err) < 0 ||
+                                create_entries(world, entry, entry->next, &deadline, err) < 0))
+        return dt_error_prefix(err, "%s", entry->request.name);
+    *comm = entry->comm;
+    return 0;
+}
+
+int dtrain_comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm, struct dtrain_error *err)
+{
+    int rc;
+
+    *comm = NULL;
+    pthread_mutex_lock(&world->comms.lock);
+    rc = comm_get(world, axes, comm, err);
+    pthread_mutex_unlock(&world->comms.lock);
+    return rc;
+}

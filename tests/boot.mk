@@ -1,0 +1,1 @@
+# The world side of the library: control, bring-up.
