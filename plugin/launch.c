@@ -57,11 +57,19 @@ static void scan_own_cmdline(struct dt_launch *launch, struct dt_cmdline *cmdlin
     free(text);
 }
 
+/* In a step, salloc's shell among them, "none" is what that step was started with and nobody's choice. */
+static bool is_mpi_chosen(void)
+{
+    const char *value = getenv(MPI_VARIABLE);
+
+    return value != NULL && (strcmp(value, "none") != 0 || getenv("SLURM_STEP_ID") == NULL);
+}
+
 static void choose_mpi(const struct dt_launch *launch)
 {
     struct dt_conf conf;
 
-    if (getenv(MPI_VARIABLE) != NULL || dt_site_load(&conf, launch->argc, launch->argv, NULL))
+    if (is_mpi_chosen() || dt_site_load(&conf, launch->argc, launch->argv, NULL))
         return;
     if (conf.mpi[0] != '\0')
         setenv(MPI_VARIABLE, conf.mpi, 1);

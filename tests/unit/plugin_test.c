@@ -174,6 +174,13 @@ static void test_srun_inherited(void)
     setenv("SLURM_MPI_TYPE", "pmi2", 1);
     run_srun(tp);
     tap_ok(is_process_variable("SLURM_MPI_TYPE", "pmi2"), "the user's own kind of MPI stays");
+    setenv("SLURM_MPI_TYPE", "none", 1);
+    run_srun(tp);
+    tap_ok(is_process_variable("SLURM_MPI_TYPE", "none"), "none too");
+    setenv("SLURM_STEP_ID", "4294967290", 1);
+    run_srun(tp);
+    tap_ok(is_process_variable("SLURM_MPI_TYPE", "pmix"), "but not the none of salloc's shell");
+    unsetenv("SLURM_STEP_ID");
     unsetenv("SLURM_MPI_TYPE");
     unsetenv(OPTION_TP);
 }
