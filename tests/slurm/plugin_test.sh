@@ -50,7 +50,7 @@ laid() {
   local world=$1 name=$2
   shift 2
   lines=$(lab_run timeout 60 srun "$@" "$who" 2>"$work/err" | sort -V)
-  t_ok "$name" is_well_laid "$world" <<<"$lines" || sed 's/^/# /' <<<"$lines$(cat "$work/err")"
+  t_ok "$name" is_well_laid "$world" <<<"$lines" || cat "$work/err"
 }
 
 # t_ok runs its command with our stdin; `facts KEY…` shortens lines to some of their fields.
@@ -130,6 +130,7 @@ test_subsets() {
   lines=$(lab_run salloc -Q -N2 -n4 srun -E -N1 -n2 --dtrain-tp=2 "$who" 2>&1 | sort -V)
   t_ok "-E, which leaves the job's SLURM_NTASKS in the step" is_well_laid 2 <<<"$lines"
   laid 4 "--export=NONE" -N2 --ntasks-per-node=2 --export=NONE --dtrain-tp=2
+  # shellcheck disable=SC2016  # expanded in the task
   lines=$(lab_run env OF_USER=1 srun -n1 --export=NONE --dtrain=on /bin/bash -c 'echo "rank=$RANK mine=$OF_USER"' 2>&1)
   t_is "--export=NONE: without the user's variables" "$lines" "rank=0 mine="
   laid 4 "--export of some" -N2 --ntasks-per-node=2 --export=PATH --dtrain-tp=2
@@ -266,7 +267,9 @@ test_gpus() {
 
 # The environment of a plain step, without what differs from job to job.
 plain_environment() {
-  lab_run srun -w n1,n2 -N2 -n2 bash -c 'env -0' 2>&1 | tr '\0' '\n' |
+  rm -f "$work"/env.*
+  lab_run srun -w n1,n2 -N2 -n2 bash -c "env -0 >$work/env.\$SLURM_PROCID"
+  cat "$work/env.0" "$work/env.1" | tr '\0' '\n' |
     sed -E 's/^(SLURM_JOB_ID|SLURM_JOBID|SLURM_TASK_PID|SLURM_SRUN_COMM_PORT|SLURM_STEP_LAUNCHER_PORT|SLURM_LAUNCH_NODE_IPADDR|SLURM_SRUN_COMM_HOST|SLURM_JOB_START_TIME|SLURM_JOB_END_TIME)=.*/\1=/' | sort
 }
 
