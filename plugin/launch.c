@@ -84,7 +84,7 @@ void dt_launch_prepare(struct dt_launch *launch, int argc, char *const *argv)
     dt_request_init(&request);
     launch->is_inherited = dt_options_inherit(&request);
     scan_own_cmdline(launch, &cmdline, &request);
-    launch->is_foreseen = dt_request_is_active(&request) || cmdline.has_mpi;
+    launch->is_foreseen = dt_request_is_active(&request) || cmdline.has_mpi || is_mpi_chosen();
     if (dt_request_is_active(&request) && !cmdline.has_mpi && !cmdline.is_interactive)
         choose_mpi(launch);
 }
@@ -155,7 +155,8 @@ static void print_report(const struct dt_plan *plan, enum dt_report report)
 {
     static const struct dt_plan_print_groups groups = {
         .n = {4, 3},
-        .axes = {{1u << DT_TP, 1u << DT_CP, 1u << DT_DP, 1u << DT_PP}, {1u << DT_TP, 1u << DT_EP, 1u << DT_DP}},
+        .axes = {{1u << DT_TP, 1u << DT_CP, 1u << DT_DP, 1u << DT_PP},
+                 {1u << DT_TP, 1u << DT_EP, 1u << DT_DP}},
         .names = {{"tp", "cp", "dp", "pp"}, {"tp", "ep", "dp"}},
     };
     struct dtrain_error err;
@@ -194,7 +195,8 @@ static void announce(const struct dt_plan *plan, enum dt_report report)
     if (report != DT_REPORT_OFF)
         print_report(plan, report);
     if (!dt_plan_is_identity(plan))
-        slurm_info("dtrain: RANK differs from SLURM_PROCID in this step: ranks go node by node, whatever the distribution");
+        slurm_info("dtrain: RANK differs from SLURM_PROCID in this step: ranks go node by node, whatever the "
+                   "distribution");
 }
 
 /* Where the options may not have been meant for this step, the refusal says how to be rid of them. */
@@ -210,9 +212,10 @@ static int hint_at_helpers(const struct dt_launch *launch, struct dtrain_error *
 
 static void warn_of_mpi(const struct dt_launch *launch)
 {
-    if (!launch->is_foreseen && getenv(MPI_VARIABLE) == NULL)
-        slurm_error("dtrain: PMIx was not chosen for this step, since it was not clear whether the word behind %s is its "
-                    "value: put dtrain's options first, or add --mpi=pmix", launch->unsure[0] ? launch->unsure : "an option");
+    if (!launch->is_foreseen)
+        slurm_error("dtrain: PMIx was not chosen for this step, since it was not clear whether the word "
+                    "behind %s is its value: put dtrain's options first, or add --mpi=pmix",
+                    launch->unsure[0] ? launch->unsure : "an option");
 }
 
 static int launch_on(const struct dt_launch *launch, const struct dt_step *step, const struct dt_conf *conf,
@@ -239,8 +242,9 @@ int dt_launch_step(const struct dt_launch *launch, spank_t spank, const struct d
     int rc;
 
     if (launch->has_components)
-        return dt_error_set(err, "a heterogeneous step of several components cannot be a dtrain step, since Slurm shows "
-                                 "the plugin its first component only: use one component (--het-group=N), or --dtrain=off");
+        return dt_error_set(
+            err, "a heterogeneous step of several components cannot be a dtrain step, since Slurm shows "
+                 "the plugin its first component only: use one component (--het-group=N), or --dtrain=off");
     if (dt_site_load(&conf, launch->argc, launch->argv, err))
         return -1;
     warn_of_mpi(launch);

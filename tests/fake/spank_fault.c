@@ -60,7 +60,8 @@ static int take_option(int value, const char *argument, int remote)
 
 int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
-    static struct spank_option option = {.arginfo = (char *)"N", .usage = (char *)"taken", .has_arg = 1, .cb = take_option};
+    static struct spank_option option = {
+        .arginfo = (char *)"N", .usage = (char *)"taken", .has_arg = 1, .cb = take_option};
 
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "option=", 7) != 0)

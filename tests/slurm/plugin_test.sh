@@ -310,6 +310,8 @@ test_faults() {
   faulty "another step's sizes" 1 "--dtrain-tp=2" "plan=1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);procids=0+4:1;$tail" "${step[@]}"
   faulty "one node only" 1 "SLURM_DTRAIN_PLAN did not arrive" "nodes=n2 plan=missing" "${step[@]}"
   faulty "another plugin has our option" 0 "provided by both" "option=dtrain-tp" -n1 true
+  faulty "an option of another plugin, which may take the next word" 0 "PMIx was not chosen" "option=foo" \
+    -n1 --foo 3 --dtrain=on true
   faulty "a plain step with a plan" 0 "rank= world= " "plan=$head;nodes=n1;tasks=4;procids=0+4:1;$tail" -n1 "$who"
   lab_expect 0 "rank=0 world=4" "a plan from --export is overwritten" srun -N2 --ntasks-per-node=2 --dtrain-tp=2 --export=ALL,SLURM_DTRAIN_PLAN=x "$who"
   lab_expect 0 "rank= world= " "a plan without an option" env SLURM_DTRAIN_PLAN=x srun -n1 "$who"
