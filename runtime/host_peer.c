@@ -5,6 +5,24 @@
 
 #include "runtime/host_reduce.h"
 
+/* What a link says does not know whose it is, or in which operation. */
+static int name_failure(const struct dt_host_call *call, int peer, struct dtrain_error *err)
+{
+    char text[DT_HOST_CALL_TEXT_MAX], name[DT_HOST_PEER_TEXT_MAX];
+
+    return dt_error_prefix(err, "%s: %s", dt_host_call_text(call, text),
+                           dt_host_comm_peer_text(call->comm, peer, name));
+}
+
+static ssize_t read_link(const struct dt_host_call *call, int peer, void *buf, size_t size,
+                         struct dtrain_error *err)
+{
+    struct dt_host_link *link = call->comm->peers[peer].link;
+    ssize_t got = link->kind->read(link, buf, size, err);
+
+    return got < 0 ? name_failure(call, peer, err) : got;
+}
+
 static void drop_head(struct dt_host_queue *queue)
 {
     queue->head = queue->head->next;
@@ -42,18 +60,21 @@ int dt_host_peer_push(struct dt_host_call *call, int peer, struct dtrain_error *
     pieces[1] = (struct iovec){.iov_base = (char *)message->from + message->done,
                                .iov_len = message->header.length - message->done};
     written = it->link->kind->write(it->link, pieces, 2, err);
-    if (written <= 0)
-        return (int)written;
+    if (written < 0)
+        return name_failure(call, peer, err);
+    if (written == 0)
+        return 0;
     advance(it, message, (size_t)written);
     return 1;
 }
 
 /* ---- What arrives: the header ------------------------------------------- */
 
-static int pull_header(struct dt_host_peer *it, struct dtrain_error *err)
+static int pull_header(struct dt_host_call *call, int peer, struct dtrain_error *err)
 {
-    ssize_t got = it->link->kind->read(it->link, (char *)&it->in + it->in_used,
-                                       sizeof(it->in) - it->in_used, err);
+    struct dt_host_peer *it = &call->comm->peers[peer];
+    ssize_t got = read_link(call, peer, (char *)&it->in + it->in_used, sizeof(it->in) - it->in_used,
+                            err);
 
     if (got <= 0)
         return (int)got;
@@ -77,7 +98,7 @@ static int pull_cause(struct dt_host_call *call, int peer, struct dtrain_error *
                             sizeof(cause->text) - 1);
     if (cause->used == 0)
         cause->rank = (uint32_t)it->in.root;
-    got = it->link->kind->read(it->link, cause->text + cause->used, it->in.length - cause->used, err);
+    got = read_link(call, peer, cause->text + cause->used, it->in.length - cause->used, err);
     if (got <= 0)
         return (int)got;
     cause->used += (size_t)got;
@@ -135,16 +156,16 @@ static int check_header(struct dt_host_call *call, int peer, const struct dt_hos
 
 /* ---- What arrives: the payload ------------------------------------------ */
 
-static ssize_t read_plain(struct dt_host_peer *it, struct dt_host_message *message,
+static ssize_t read_plain(struct dt_host_call *call, const struct dt_host_message *message,
                           struct dtrain_error *err)
 {
-    return it->link->kind->read(it->link, message->to + message->done,
-                                message->header.length - message->done, err);
+    return read_link(call, message->peer, message->to + message->done,
+                     message->header.length - message->done, err);
 }
 
 /* Elements are reduced as they come; a part of one waits in front of the piece. */
-static ssize_t read_reduced(struct dt_host_call *call, struct dt_host_peer *it,
-                            struct dt_host_message *message, struct dtrain_error *err)
+static ssize_t read_reduced(struct dt_host_call *call, const struct dt_host_message *message,
+                            struct dtrain_error *err)
 {
     struct dt_host_comm *comm = call->comm;
     size_t element = dtrain_type_size(call->operation->type);
@@ -152,8 +173,8 @@ static ssize_t read_reduced(struct dt_host_call *call, struct dt_host_peer *it,
     size_t left = message->header.length - message->done;
     size_t at = message->done - comm->piece_used;
     size_t count, whole;
-    ssize_t got = it->link->kind->read(it->link, comm->piece + comm->piece_used,
-                                       room < left ? room : left, err);
+    ssize_t got = read_link(call, message->peer, comm->piece + comm->piece_used,
+                            room < left ? room : left, err);
 
     if (got <= 0)
         return got;
@@ -167,14 +188,15 @@ static ssize_t read_reduced(struct dt_host_call *call, struct dt_host_peer *it,
     return got;
 }
 
-static int pull_payload(struct dt_host_call *call, struct dt_host_peer *it,
-                        struct dt_host_message *message, struct dtrain_error *err)
+static int pull_payload(struct dt_host_call *call, struct dt_host_message *message,
+                        struct dtrain_error *err)
 {
+    struct dt_host_peer *it = &call->comm->peers[message->peer];
     ssize_t got = 0;
 
     if (message->done < message->header.length) {
-        got = message->own != NULL ? read_reduced(call, it, message, err)
-                                   : read_plain(it, message, err);
+        got = message->own != NULL ? read_reduced(call, message, err)
+                                   : read_plain(call, message, err);
         if (got <= 0)
             return (int)got;
     }
@@ -195,7 +217,7 @@ int dt_host_peer_pull(struct dt_host_call *call, int peer, struct dtrain_error *
     if (it->link == NULL)
         return 0;
     if (it->in_used < sizeof(it->in)) {
-        moved = pull_header(it, err);
+        moved = pull_header(call, peer, err);
         if (moved < 0 || it->in_used < sizeof(it->in))
             return moved;
     }
@@ -203,5 +225,5 @@ int dt_host_peer_pull(struct dt_host_call *call, int peer, struct dtrain_error *
         return pull_cause(call, peer, err);
     if (check_header(call, peer, message, err) != 0)
         return -1;
-    return message != NULL ? pull_payload(call, it, message, err) : moved;
+    return message != NULL ? pull_payload(call, message, err) : moved;
 }
