@@ -64,6 +64,7 @@ static int listen_and_choose(struct dtrain_world *world, struct dtrain_error *er
     const struct dt_settings *settings = &world->settings;
 
     world->backend = dt_backend_choose(dt_plan_backend(world->plan), &world->log, err);
+    dt_phases_end(&world->phases, "backend");
     if (world->backend == NULL)
         return -1;
     return dt_control_create(&world->control, world->plan, world->rank, settings->ifname, &world->log, err);

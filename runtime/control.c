@@ -14,7 +14,7 @@
 #define ATTEMPT_MS 1000       /* of one attempt to connect */
 #define REFUSED_MS 1000       /* a port that refuses this long has lost its owner */
 #define EXPIRE_TICK_MS 1000   /* how often greetings are checked for their age */
-#define MARGIN_DIVISOR 20     /* a level of the tree gives up this part of the timeout before its children */
+#define MARGIN_DIVISOR 20     /* a level of the tree gives up this part of the timeout before the one above */
 #define MARGIN_MOST_MS 1000
 
 /* ---- Waiting ---------------------------------------------------------------- */
@@ -339,7 +339,7 @@ static int start_thread(struct dt_control *control, struct dtrain_error *err)
     return 0;
 }
 
-/* Parents give up after their children did, so that the name that is reported is the missing rank's own. */
+/* Leaders give up before those above them, so that the name that is reported is the missing rank's own. */
 static struct dt_deadline children_deadline(const struct dt_control *control, const struct dt_deadline *deadline)
 {
     struct dt_deadline mine = *deadline;
@@ -350,6 +350,16 @@ static struct dt_deadline children_deadline(const struct dt_control *control, co
     for (uint32_t rank = control->rank; rank != DT_RANK_NONE; rank = dt_control_parent(control->plan, rank))
         mine.at_ns -= margin_ms * 1000000;
     return mine;
+}
+
+/* Who waits for those above gives them a little longer: they know whose fault it is. */
+static struct dt_deadline patient_deadline(const struct dt_control *control, const struct dt_deadline *deadline)
+{
+    struct dt_deadline patient = *deadline;
+
+    if (control->rank != 0)
+        patient.at_ns += (int64_t)DT_CONTROL_LINGER_MS * 1000000;
+    return patient;
 }
 
 static void linger(struct dt_control *control, const struct dt_deadline *deadline)
@@ -364,11 +374,12 @@ static void linger(struct dt_control *control, const struct dt_deadline *deadlin
 
 static int wait_verdict(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err)
 {
+    struct dt_deadline patient = patient_deadline(control, deadline);
     char text[DT_MESSAGE_TEXT_MAX];
     bool in_time = true;
 
     while (in_time && !control->is_stopped && control->phase != DT_PHASE_UP)
-        in_time = dt_control_wait(control, deadline);
+        in_time = dt_control_wait(control, &patient);
     if (!control->is_stopped && control->phase == DT_PHASE_UP)
         return 0;
     if (!control->is_stopped) {
@@ -431,6 +442,7 @@ static int leave_early(struct dt_control *control, struct dtrain_error *err)
 int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline,
                      struct dtrain_error *err)
 {
+    struct dt_deadline patient = patient_deadline(control, deadline);
     bool in_time = true;
     int rc = 0;
 
@@ -442,7 +454,7 @@ int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadl
         dt_tree_leave(control);
     wake(control);
     while (in_time && !control->is_stopped && control->death_count == 0 && control->phase != DT_PHASE_DONE)
-        in_time = dt_control_wait(control, deadline);
+        in_time = dt_control_wait(control, &patient);
     if (control->phase != DT_PHASE_DONE && (control->is_stopped || control->death_count > 0))
         rc = leave_early(control, err);
     else if (control->phase != DT_PHASE_DONE)

@@ -57,7 +57,7 @@ int dt_control_join(struct dt_control *control, const struct dt_control_seat *pa
 int dt_control_tell(const struct dt_control_seat *seat, const char *failure,
                     const struct dt_deadline *deadline);
 
-/* Fetches the addresses of n ranks, in one message; only of those not known yet. */
+/* Fetches the addresses of n different ranks, in one message; only of those not known yet. */
 int dt_control_lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
                       const struct dt_deadline *deadline, struct dtrain_error *err);
 

@@ -161,6 +161,24 @@ int dt_world_comms_each_root(struct dtrain_world *world,
     return 0;
 }
 
+static int compare_ranks(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+static size_t unique_ranks(uint32_t *ranks, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(ranks, n, sizeof(*ranks), compare_ranks);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || ranks[i] != ranks[i - 1])
+            ranks[kept++] = ranks[i];
+    return kept;
+}
+
 /* The addresses of all members, in one message. */
 static int lookup_members(struct dtrain_world *world, const struct dt_world_comm *first, const struct dt_world_comm *end,
                           const struct dt_deadline *deadline, struct dtrain_error *err)
@@ -179,7 +197,7 @@ static int lookup_members(struct dtrain_world *world, const struct dt_world_comm
         memcpy(ranks + n, i->members, (size_t)i->request.size * sizeof(*ranks));
         n += (size_t)i->request.size;
     }
-    rc = dt_control_lookup(world->control, ranks, n, deadline, err);
+    rc = dt_control_lookup(world->control, ranks, unique_ranks(ranks, n), deadline, err);
     free(ranks);
     return rc;
 }

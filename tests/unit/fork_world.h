@@ -1,0 +1,59 @@
+/*
+ * fork_world.h - a step without Slurm: a process for each rank, a bootstrap
+ * over shared memory, nodes by name only, so that all paths between nodes run
+ * over loopback.
+ */
+#ifndef DT_TESTS_FORK_WORLD_H
+#define DT_TESTS_FORK_WORLD_H
+
+#include "runtime/world.h"
+
+#define FORK_RANKS_MAX 32
+#define FORK_TEXT_MAX 1024
+
+struct fork_layout {
+    uint32_t nodes, tasks; /* nodes n1.., tasks on each */
+    uint32_t tp, pp, ep;
+};
+
+/* In shared memory. */
+struct fork_rank {
+    bool has_come; /* published */
+    size_t card_size;
+    unsigned char card[DT_BOOT_CARD_MAX];
+    char said[FORK_TEXT_MAX]; /* what the rank has to say at its end; "": nothing */
+    int status;               /* of waitpid() */
+};
+
+struct fork_step {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct fork_layout layout;
+    uint32_t count;
+    int timeout_ms; /* of init and of operations */
+    void (*before_close)(struct fork_step *step, uint32_t task); /* or NULL */
+    uint32_t flags; /* ranks that said something, a bit each */
+    struct fork_rank ranks[FORK_RANKS_MAX];
+};
+
+/* What a rank does; it ends with what is in said. */
+typedef void fork_body(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX]);
+
+struct dt_plan *fork_plan(const struct fork_layout *layout);
+
+/* Runs body in a process for each rank and waits for all. The caller frees with fork_end(). */
+struct fork_step *fork_run(const struct fork_layout *layout, int timeout_ms, fork_body *body,
+                           void (*before_close)(struct fork_step *step, uint32_t task));
+void fork_end(struct fork_step *step);
+
+/* dt_world_start() on the shared bootstrap; plan NULL: the step's own. host NULL: the plan's. */
+int fork_start(struct dtrain_world **world, struct fork_step *step, uint32_t task, struct dt_plan *plan,
+               const char *host, struct dtrain_error *err);
+/* The same, and waits until it is up. The world is there also after -1. */
+int fork_init(struct dtrain_world **world, struct fork_step *step, uint32_t task, struct dt_plan *plan,
+              const char *host, struct dtrain_error *err);
+
+/* Tells the others that this rank came this far; waits until n ranks did. false: not within 5 s. */
+bool fork_reached(struct fork_step *step, uint32_t rank, uint32_t n);
+
+#endif
