@@ -1,5 +1,8 @@
-# The world side of the library: control, bring-up.
-TESTS += tests/unit/world_test
-check_PROGRAMS += tests/unit/world_test
+# The world side of the library: settings and facts, control, whole worlds.
+boot_tests = tests/unit/boot_test tests/unit/control_test tests/unit/world_test
+TESTS += $(boot_tests)
+check_PROGRAMS += $(boot_tests)
+tests_unit_boot_test_LDADD = libdtworld.la
+tests_unit_control_test_LDADD = libdtworld.la
 tests_unit_world_test_SOURCES = tests/unit/world_test.c tests/unit/fork_world.c tests/unit/fork_world.h
 tests_unit_world_test_LDADD = libdtworld.la
