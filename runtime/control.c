@@ -14,8 +14,6 @@
 #define ATTEMPT_MS 1000       /* of one attempt to connect */
 #define REFUSED_MS 1000       /* a port that refuses this long has lost its owner */
 #define EXPIRE_TICK_MS 1000   /* how often greetings are checked for their age */
-#define MARGIN_DIVISOR 20     /* a level of the tree gives up this part of the timeout before the one above */
-#define MARGIN_MOST_MS 1000
 
 /* ---- Waiting ---------------------------------------------------------------- */
 
@@ -24,14 +22,6 @@ bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadl
     struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
 
     return pthread_cond_timedwait(&control->changed, &control->lock, &at) != ETIMEDOUT;
-}
-
-static int children_left_ms(const struct dt_control *control)
-{
-    if (control->is_stopped ||
-        (control->phase != DT_PHASE_COLLECTING && control->phase != DT_PHASE_LEAVING))
-        return -1;
-    return dt_deadline_left_ms(&control->children_deadline);
 }
 
 static void quit_ready(struct dt_source *source)
@@ -57,7 +47,7 @@ static void *run(void *argument)
     pthread_mutex_lock(&control->lock);
     while (!control->must_quit) {
         struct epoll_event event;
-        int left_ms = children_left_ms(control), n;
+        int left_ms = dt_tree_due_ms(control), n;
 
         if (dt_rendezvous_expire(&control->rendezvous) && (left_ms < 0 || left_ms > EXPIRE_TICK_MS))
             left_ms = EXPIRE_TICK_MS;
@@ -88,6 +78,9 @@ static void place_in_tree(struct dt_control *control)
     control->local_children = dt_plan_node_tasks(control->plan, node) - 1;
     control->first_node = first < nodes ? (uint32_t)first : nodes;
     control->last_node = last < nodes ? (uint32_t)last : nodes;
+    control->height = 1;
+    for (uint64_t below = first; below < nodes; below = below * DT_CONTROL_FANOUT + 1)
+        control->height++;
 }
 
 static int allocate(struct dt_control *control, struct dtrain_error *err)
@@ -339,42 +332,27 @@ static int start_thread(struct dt_control *control, struct dtrain_error *err)
     return 0;
 }
 
-/* Leaders give up before those above them, so that the name that is reported is the missing rank's own. */
-static struct dt_deadline children_deadline(const struct dt_control *control, const struct dt_deadline *deadline)
-{
-    struct dt_deadline mine = *deadline;
-    int64_t margin_ms = deadline->timeout_ms / MARGIN_DIVISOR;
-
-    if (margin_ms > MARGIN_MOST_MS)
-        margin_ms = MARGIN_MOST_MS;
-    for (uint32_t rank = control->rank; rank != DT_RANK_NONE; rank = dt_control_parent(control->plan, rank))
-        mine.at_ns -= margin_ms * 1000000;
-    return mine;
-}
-
-/* Who waits for those above gives them a little longer: they know whose fault it is. */
-static struct dt_deadline patient_deadline(const struct dt_control *control, const struct dt_deadline *deadline)
+/* A little more than the deadline: by then the roll call has told who is missing. */
+static struct dt_deadline patient_deadline(const struct dt_deadline *deadline)
 {
     struct dt_deadline patient = *deadline;
 
-    if (control->rank != 0)
-        patient.at_ns += (int64_t)DT_CONTROL_LINGER_MS * 1000000;
+    patient.at_ns += (int64_t)DT_CONTROL_PATIENCE_MS * 1000000;
     return patient;
 }
 
-static void linger(struct dt_control *control, const struct dt_deadline *deadline)
+/* Children that did not connect yet are told when they do. */
+static void linger(struct dt_control *control)
 {
     struct dt_deadline mine = dt_deadline_after_ms(DT_CONTROL_LINGER_MS);
 
-    if (mine.at_ns > deadline->at_ns)
-        mine = *deadline;
     while (!dt_tree_is_told(control) && dt_control_wait(control, &mine))
         continue;
 }
 
 static int wait_verdict(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err)
 {
-    struct dt_deadline patient = patient_deadline(control, deadline);
+    struct dt_deadline patient = patient_deadline(deadline);
     char text[DT_MESSAGE_TEXT_MAX];
     bool in_time = true;
 
@@ -387,7 +365,7 @@ static int wait_verdict(struct dt_control *control, const struct dt_deadline *de
                  deadline->timeout_ms / 1000.0);
         dt_tree_stop(control, text, NULL);
     }
-    linger(control, deadline);
+    linger(control);
     return dt_error_set(err, "%s", control->stop_text);
 }
 
@@ -407,11 +385,10 @@ int dt_control_join(struct dt_control *control, const struct dt_control_seat *pa
     if (parent != NULL && join_parent(control, parent, deadline, &own) < 0 && failure == NULL)
         failure = own.text;
     pthread_mutex_lock(&control->lock);
-    control->children_deadline = children_deadline(control, deadline);
     if (failure != NULL)
         dt_tree_stop(control, failure, NULL);
     else
-        dt_tree_join(control, opinion);
+        dt_tree_join(control, opinion, deadline);
     wake(control);
     rc = wait_verdict(control, deadline, err);
     pthread_mutex_unlock(&control->lock);
@@ -442,16 +419,15 @@ static int leave_early(struct dt_control *control, struct dtrain_error *err)
 int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline,
                      struct dtrain_error *err)
 {
-    struct dt_deadline patient = patient_deadline(control, deadline);
+    struct dt_deadline patient = patient_deadline(deadline);
     bool in_time = true;
     int rc = 0;
 
     if (control->world == 1)
         return 0;
     pthread_mutex_lock(&control->lock);
-    control->children_deadline = children_deadline(control, deadline);
     if (!control->is_stopped && control->death_count == 0)
-        dt_tree_leave(control);
+        dt_tree_leave(control, deadline);
     wake(control);
     while (in_time && !control->is_stopped && control->death_count == 0 && control->phase != DT_PHASE_DONE)
         in_time = dt_control_wait(control, &patient);

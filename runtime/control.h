@@ -17,6 +17,8 @@
 
 #define DT_CONTROL_FANOUT 16      /* leaders below one leader */
 #define DT_CONTROL_LINGER_MS 1000 /* at most, for a failed rank to tell the others why */
+#define DT_ROLL_LEVEL_MS 200      /* a level of the tree names its missing ranks this much after the one below */
+#define DT_CONTROL_PATIENCE_MS 2000 /* after a deadline, for the roll call: ten levels */
 #define DT_RANK_NONE UINT32_MAX
 
 struct dt_control;

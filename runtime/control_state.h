@@ -42,7 +42,9 @@ struct dt_control {
     struct dt_rendezvous rendezvous;
     struct dt_link *links;
     enum dt_control_phase phase;
-    struct dt_deadline children_deadline; /* of COLLECTING and LEAVING */
+    struct dt_deadline deadline; /* of this phase; after the roll call began, for naming who is missing */
+    bool is_rolled;              /* the roll call began */
+    uint32_t height;             /* levels of the tree below this rank */
     uint32_t hello_count, bye_count;
     struct dt_opinions opinions; /* of this rank and its subtree */
     struct dt_address *table;    /* by rank; family 0: not known */
@@ -67,15 +69,21 @@ uint32_t dt_tree_child_count(const struct dt_control *control);
 /* Takes over a connection that proved itself. */
 struct dt_link *dt_tree_add(struct dt_control *control, int fd, uint32_t rank, enum dt_link_role role);
 void dt_tree_adopt(void *control, int fd, uint32_t rank);
-void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion);
-void dt_tree_leave(struct dt_control *control);
+void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion, const struct dt_deadline *deadline);
+void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline);
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
 void dt_tree_lookup(struct dt_control *control, const uint32_t *ranks, size_t n);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
-/* Whoever is still missing when children_deadline passes stops the world. */
+/*
+ * When a rank's deadline passes it starts a roll call. Every rank that waits for
+ * children then names those that did not come, lower ones first: so the name is
+ * that of the missing rank, not of one that waits for it.
+ */
 void dt_tree_tick(struct dt_control *control);
+/* Milliseconds until dt_tree_tick() has something to do; -1: nothing is due. */
+int dt_tree_due_ms(const struct dt_control *control);
 /* Whether all children know that the world is stopped. */
 bool dt_tree_is_told(const struct dt_control *control);
 

@@ -190,6 +190,7 @@ static void link_lost(struct dt_control *control, struct dt_link *link)
 static void go(struct dt_control *control)
 {
     control->phase = DT_PHASE_UP;
+    control->is_rolled = false;
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
         if (i->role == DT_LINK_CHILD)
             send_go(control, i);
@@ -223,7 +224,84 @@ static void check_collected(struct dt_control *control)
         send_hello(control, parent_link(control));
 }
 
-void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion)
+/* ---- Who is missing ---------------------------------------------------------- */
+
+static bool lacks_children(const struct dt_control *control)
+{
+    uint32_t n = control->phase == DT_PHASE_LEAVING ? control->bye_count : control->hello_count;
+
+    return (control->phase == DT_PHASE_COLLECTING || control->phase == DT_PHASE_LEAVING) &&
+           n < dt_tree_child_count(control);
+}
+
+static bool is_waiting(const struct dt_control *control)
+{
+    return !control->is_stopped && control->phase != DT_PHASE_IDLE && control->phase != DT_PHASE_UP &&
+           control->phase != DT_PHASE_DONE;
+}
+
+static void say_missing(struct dt_control *control)
+{
+    bool is_leaving = control->phase == DT_PHASE_LEAVING;
+    struct dt_roll roll = {0};
+    char text[DT_MESSAGE_TEXT_MAX];
+
+    for (uint32_t i = 0; i < dt_tree_child_count(control); i++) {
+        uint32_t rank = child_rank(control, i);
+        const struct dt_link *link = find_link(control, rank, DT_LINK_CHILD);
+
+        if (link == NULL || !(is_leaving ? link->said_bye : link->said_hello))
+            dt_roll_add(&roll, control->plan, rank);
+    }
+    snprintf(text, sizeof(text), "%s did not come to %s within %.4g s", dt_roll_end(&roll),
+             is_leaving ? "dtrain_finalize" : "the control connections of dtrain_init",
+             control->deadline.timeout_ms / 1000.0);
+    dt_tree_stop(control, text, NULL);
+}
+
+/* Nobody waits for rank 0 by name, so it names itself. */
+static void say_root_missing(struct dt_control *control)
+{
+    char text[DT_MESSAGE_TEXT_MAX];
+
+    snprintf(text, sizeof(text), "rank 0 (task %u) on %s did not come to dtrain_finalize when others waited for it",
+             dt_plan_rank_procid(control->plan, 0), dt_plan_node_name(control->plan, 0));
+    dt_tree_stop(control, text, NULL);
+}
+
+static void send_roll(struct dt_control *control, struct dt_link *link)
+{
+    size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_ROLL);
+
+    dt_buffer_u32(&link->out, control->phase >= DT_PHASE_UP);
+    finish(control, link, begin);
+}
+
+static void call_roll(struct dt_control *control, const struct dt_link *from)
+{
+    if (control->is_rolled || control->is_stopped)
+        return;
+    control->is_rolled = true;
+    control->deadline.at_ns = dt_now_ns() + (int64_t)control->height * DT_ROLL_LEVEL_MS * 1000000;
+    for (struct dt_link *i = control->links; i != NULL; i = i->next)
+        if (i != from && i->role != DT_LINK_STRANGER)
+            send_roll(control, i);
+    if (control->rank == 0 && control->phase == DT_PHASE_UP)
+        say_root_missing(control);
+}
+
+/* Whoever comes during a roll call is in time, but has no time of its own left. */
+static void begin_waiting(struct dt_control *control, const struct dt_deadline *deadline, enum dt_control_phase phase)
+{
+    int64_t at_ns = control->deadline.at_ns;
+
+    control->phase = phase;
+    control->deadline = *deadline;
+    if (control->is_rolled)
+        control->deadline.at_ns = at_ns;
+}
+
+void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion, const struct dt_deadline *deadline)
 {
     struct dt_opinions below = control->opinions;
 
@@ -232,37 +310,25 @@ void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion)
     for (uint32_t i = 0; i < below.n; i++)
         dt_opinions_add(&control->opinions, &below.items[i]);
     control->table[control->rank] = control->rendezvous.listener.address;
-    control->phase = DT_PHASE_COLLECTING;
+    begin_waiting(control, deadline, DT_PHASE_COLLECTING);
     check_collected(control);
 }
 
-static void say_missing(struct dt_control *control, bool for_bye)
+int dt_tree_due_ms(const struct dt_control *control)
 {
-    struct dt_roll roll = {0};
-    char text[DT_MESSAGE_TEXT_MAX];
-
-    for (uint32_t i = 0; i < dt_tree_child_count(control); i++) {
-        uint32_t rank = child_rank(control, i);
-        const struct dt_link *link = find_link(control, rank, DT_LINK_CHILD);
-
-        if (link == NULL || !(for_bye ? link->said_bye : link->said_hello))
-            dt_roll_add(&roll, control->plan, rank);
-    }
-    snprintf(text, sizeof(text), "%s did not come to %s within %.4g s", dt_roll_end(&roll),
-             for_bye ? "dtrain_finalize" : "the control connections of dtrain_init",
-             control->children_deadline.timeout_ms / 1000.0);
-    dt_tree_stop(control, text, NULL);
+    if (!is_waiting(control) || (control->is_rolled && !lacks_children(control)))
+        return -1;
+    return dt_deadline_left_ms(&control->deadline);
 }
 
 void dt_tree_tick(struct dt_control *control)
 {
-    uint32_t children = dt_tree_child_count(control);
-    bool is_collecting = control->phase == DT_PHASE_COLLECTING && control->hello_count < children;
-    bool is_leaving = control->phase == DT_PHASE_LEAVING && control->bye_count < children;
-
-    if (!control->is_stopped && (is_collecting || is_leaving) &&
-        dt_deadline_passed(&control->children_deadline))
-        say_missing(control, is_leaving);
+    if (dt_tree_due_ms(control) != 0)
+        return;
+    if (!control->is_rolled)
+        call_roll(control, NULL);
+    else
+        say_missing(control);
 }
 
 /* ---- Leaving --------------------------------------------------------------- */
@@ -286,9 +352,9 @@ static void check_left(struct dt_control *control)
         send_empty(control, parent_link(control), DT_MESSAGE_BYE);
 }
 
-void dt_tree_leave(struct dt_control *control)
+void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline)
 {
-    control->phase = DT_PHASE_LEAVING;
+    begin_waiting(control, deadline, DT_PHASE_LEAVING);
     check_left(control);
 }
 
@@ -397,6 +463,18 @@ static int handle_bye(struct dt_control *control, struct dt_link *link, struct d
     return 0;
 }
 
+/* One of the start may still be on its way when the world is up already. */
+static int handle_roll(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    bool is_end = dt_reader_u32(reader) != 0;
+
+    if (!dt_reader_is_done(reader))
+        return -1;
+    if (is_end == (control->phase >= DT_PHASE_UP))
+        call_roll(control, link);
+    return 0;
+}
+
 static int handle_done(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
 {
     (void)link;
@@ -464,6 +542,7 @@ static const struct {
     [DT_MESSAGE_DEAD] = {DT_LINK_PARENT | DT_LINK_CHILD, handle_dead},
     [DT_MESSAGE_BYE] = {DT_LINK_CHILD, handle_bye},
     [DT_MESSAGE_DONE] = {DT_LINK_PARENT, handle_done},
+    [DT_MESSAGE_ROLL] = {DT_LINK_PARENT | DT_LINK_CHILD, handle_roll},
     [DT_MESSAGE_LOOKUP] = {DT_LINK_CHILD, handle_lookup},
     [DT_MESSAGE_ADDRESSES] = {DT_LINK_PARENT, handle_addresses},
 };

@@ -406,21 +406,34 @@ static void body_ends_downward(struct fork_step *step, uint32_t rank, char said[
     end_after(step, rank, 10 * (int)(step->count - rank), said);
 }
 
-/* Rank 6 neither dies nor ends. */
-static void body_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+/* One neither dies nor ends, until all others gave up; then it hears the same. */
+static void stay(struct fork_step *step, uint32_t rank, uint32_t lazy, char said[FORK_TEXT_MAX])
 {
     struct dtrain_world *world;
     struct dtrain_error err = {"well"};
 
-    if (fork_init(&world, step, rank, NULL, NULL, &err) == 0 && rank == 6) {
+    if (fork_init(&world, step, rank, NULL, NULL, &err) == 0 && rank == lazy)
         fork_reached(step, rank, step->count);
-        say(said, "rank 6 (task 6) on n2 did not come to dtrain_finalize");
-        dtrain_finalize(world, NULL);
-        return;
-    }
+    else
+        pause_ms(20 * (int)rank);
     dtrain_finalize(world, &err);
     say(said, err.text);
     fork_reached(step, rank, 0);
+}
+
+static void body_leaf_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    stay(step, rank, 6, said);
+}
+
+static void body_leader_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    stay(step, rank, 4, said);
+}
+
+static void body_root_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    stay(step, rank, 0, said);
 }
 
 /* Finalize may come before the world is up. */
@@ -482,8 +495,12 @@ static const struct {
     {"ends from the first rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_upward, NULL, {"well", ""}, 0, 0},
     {"ends from the last rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_downward, NULL, {"well", ""}, 0, 0},
     {"ends before it is up", {2, 2, 2, 1, 1}, ENOUGH_MS, body_ends_at_once, NULL, {"well", ""}, 0, 0},
-    {"a rank that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_stays, NULL,
+    {"a leaf that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_leaf_stays, NULL,
      {"rank 6 (task 6) on n2 did not come to dtrain_finalize", ""}, 0, 0},
+    {"a leader that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_leader_stays, NULL,
+     {"rank 4 (task 4) on n2 did not come to dtrain_finalize", ""}, 0, 0},
+    {"rank 0 that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_root_stays, NULL,
+     {"rank 0 (task 0) on n1 did not come to dtrain_finalize", ""}, 0, 0},
 };
 
 static bool rank_is_right(const struct fork_rank *rank, bool is_silent, bool is_killed, const char *const words[2])
