@@ -1,1 +1,1 @@
-# bench
+include bench/startup.mk

@@ -137,8 +137,11 @@ static void table_widen(struct table *table, const struct box *box)
     char cell[CELL_MAX];
 
     for (unsigned column = 0; column < COLUMN_COUNT; column++) {
-        int width = (int)strlen(cell_text(cell, table, box, column));
+        int width;
 
+        if (!table->is_shown[column])
+            continue;
+        width = (int)strlen(cell_text(cell, table, box, column));
         if (width > table->width[column])
             table->width[column] = width;
     }

@@ -102,7 +102,7 @@ AuthType=auth/munge
 AuthInfo=socket=$LAB_DIR/munge/socket,cred_expire=$LAB_CRED_EXPIRE_S
 CredType=cred/munge
 StateSaveLocation=$LAB_DIR/state
-SlurmdSpoolDir=$LAB_DIR/spool/%n
+SlurmdSpoolDir=/run/dtrain/spool
 SlurmctldPidFile=$LAB_DIR/run/slurmctld.pid
 SlurmdPidFile=$LAB_DIR/run/slurmd.%n.pid
 SlurmctldLogFile=$LAB_DIR/log/slurmctld.ctl.log
@@ -127,6 +127,7 @@ LaunchParameters=use_interactive_step
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0,bf_interval=1,bf_hetjob_immediate
 PriorityType=priority/basic
+TaskProlog=/run/dtrain/task_prolog
 ReturnToService=2
 JobRequeue=1
 KillWait=2

@@ -62,6 +62,12 @@ cgroup_mount() {
   mount -n --move "$dir/stage" /sys/fs/cgroup
 }
 
+# Many machines mount /run noexec; users put programs into the lab's home.
+bind_executable() {
+  mount -n --bind "$1" "$2"
+  mount -n -o remount,bind,exec "$2"
+}
+
 # An own, empty $1 in which only the lab's folder and the binds below it stay visible.
 private_mount() {
   local mode=$2 path last=''
@@ -70,7 +76,7 @@ private_mount() {
     [[ $path = "$1"/* ]] || continue
     [[ -z $last || $path/ != "$last"/* ]] || continue
     mkdir -p "$dir/stage/${path#"$1"/}"
-    mount -n --bind "$path" "$dir/stage/${path#"$1"/}"
+    bind_executable "$path" "$dir/stage/${path#"$1"/}"
     last=$path
   done < <({ printf '%s\n' "$dir"; cat "$dir/etc/binds"; } | sort -u)
   mount -n --move "$dir/stage" "$1"
@@ -91,6 +97,14 @@ mount_machine() {
   # shellcheck source=/dev/null
   gpus=$(. "$dir/settings" && printf '%d' "$LAB_GPUS")
   for ((k = 0; k < gpus; k++)); do mknod -m 666 "/run/dtrain/dev/nvidia$k" c 195 "$k"; done
+}
+
+# slurmstepd takes the user's effective uid while it forks its tasks, and then rejects the PMIx connection of a node that was
+# faster, as munge finds the credential made out to root; the fence never ends (Slurm 22.05 [ran]). So PMIx tasks start a little later.
+write_task_prolog() {
+  # shellcheck disable=SC2016  # for the task
+  printf '#!/bin/sh\n[ -z "$SLURM_PMIX_MAPPING_SERV" ] || sleep 0.2\n' >/run/dtrain/task_prolog
+  chmod 755 /run/dtrain/task_prolog
 }
 
 network_up() {
@@ -133,7 +147,7 @@ start_daemons() {
       : >"$dir/run/controller" ;;
     n*)
       wait_for controller
-      mkdir -p "$dir/spool/$host"
+      mkdir -p /run/dtrain/spool
       start slurmd slurmd -D -N "$host" ;;
   esac
 }
@@ -160,6 +174,9 @@ main() {
     private_mount /dev/shm 1777
     private_mount /run 755
     mount_machine
+    write_task_prolog
+  else
+    bind_executable "$dir" "$dir"
   fi
   if [[ -n $cgroup && $host = n* ]]; then cgroup_mount; fi
   ip link set dev lo up

@@ -14,3 +14,5 @@ man/dtrain-env.7: man/dtrain-env.7.in tools/mangen$(EXEEXT)
 	$(DT_MANGEN)
 man/libdtrain.3: man/libdtrain.3.in examples/sum.c tools/mangen$(EXEEXT)
 	$(DT_MANGEN)
+
+include man/plugin.mk

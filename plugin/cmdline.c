@@ -82,8 +82,7 @@ static struct match match_find(const char *text, size_t length)
     options = dt_options(&option_count);
     for (size_t i = 0; i < option_count; i++)
         match_consider(&match, text, length, options[i].name,
-                       options[i].kind == DT_ARGUMENT_REQUIRED ? ARGUMENT_NEEDED : ARGUMENT_OPTIONAL,
-                       true);
+                       options[i].kind == DT_ARGUMENT_REQUIRED ? ARGUMENT_NEEDED : ARGUMENT_OPTIONAL, true);
     if (match.count != 1)
         match.name = NULL;
     return match;
@@ -112,6 +111,8 @@ static uint32_t scan_long(struct dt_cmdline *cmdline, struct dt_request *request
         (void)dt_request_apply(request, match.name, value, NULL);
     else if (strcmp(match.name, "mpi") == 0)
         cmdline->has_mpi = true;
+    else if (strcmp(match.name, "interactive") == 0)
+        cmdline->is_interactive = true;
     else if (names_het_group(match.name) && value != NULL && strpbrk(value, ",-") != NULL)
         cmdline->has_components = true;
     return takes_next ? 2 : 1;
@@ -130,8 +131,8 @@ static uint32_t scan_short(const char *word)
 }
 
 /* Returns the index of the first word that is no option. */
-static uint32_t scan_options(struct dt_cmdline *cmdline, struct dt_request *request,
-                             const char *const *words, uint32_t count, uint32_t i)
+static uint32_t scan_options(struct dt_cmdline *cmdline, struct dt_request *request, const char *const *words,
+                             uint32_t count, uint32_t i)
 {
     while (i < count && words[i][0] == '-' && words[i][1] != '\0') {
         if (strcmp(words[i], "--") == 0)
@@ -144,8 +145,8 @@ static uint32_t scan_options(struct dt_cmdline *cmdline, struct dt_request *requ
     return i;
 }
 
-void dt_cmdline_scan(struct dt_cmdline *cmdline, struct dt_request *request,
-                     const char *const *words, uint32_t count)
+void dt_cmdline_scan(struct dt_cmdline *cmdline, struct dt_request *request, const char *const *words,
+                     uint32_t count)
 {
     uint32_t i = 1;
 

@@ -13,6 +13,7 @@
 
 struct dt_cmdline {
     bool has_mpi;        /* the user's own --mpi */
+    bool is_interactive; /* the shell that salloc starts in the allocation */
     bool has_components; /* a heterogeneous step: ":" or several groups in --het-group */
     const char *unsure;  /* first option that may or may not take the next word; NULL: none. Borrowed */
 };
@@ -24,8 +25,8 @@ struct dt_cmdline {
  * step. dtrain's options are applied to request, on top of what it holds; a
  * value that is refused is left out, srun's own callback reports it.
  */
-void dt_cmdline_scan(struct dt_cmdline *cmdline, struct dt_request *request,
-                     const char *const *words, uint32_t count);
+void dt_cmdline_scan(struct dt_cmdline *cmdline, struct dt_request *request, const char *const *words,
+                     uint32_t count);
 
 /*
  * Splits a /proc/PID/cmdline (words that end in NUL) in place: *words borrows

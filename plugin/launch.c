@@ -38,31 +38,38 @@ static size_t read_cmdline(char *text, size_t size)
     return used;
 }
 
-/* Returns whether the user chose a kind of MPI. */
-static bool scan_own_cmdline(struct dt_launch *launch, struct dt_request *request)
+static void scan_own_cmdline(struct dt_launch *launch, struct dt_cmdline *cmdline, struct dt_request *request)
 {
     char *text = malloc(DT_CMDLINE_BYTES_MAX);
     const char **words = calloc(DT_CMDLINE_WORDS_MAX, sizeof(*words));
-    struct dt_cmdline cmdline = {0};
 
+    *cmdline = (struct dt_cmdline){0};
     if (text != NULL && words != NULL) {
         size_t bytes = read_cmdline(text, DT_CMDLINE_BYTES_MAX);
 
-        dt_cmdline_scan(&cmdline, request, words, dt_cmdline_split(words, DT_CMDLINE_WORDS_MAX, text, bytes));
+        dt_cmdline_scan(cmdline, request, words, dt_cmdline_split(words, DT_CMDLINE_WORDS_MAX, text, bytes));
     }
-    launch->has_components = cmdline.has_components;
-    if (cmdline.unsure != NULL)
-        (void)dt_parse_shown(launch->unsure, cmdline.unsure);
+    launch->has_components = cmdline->has_components;
+    if (cmdline->unsure != NULL)
+        (void)dt_parse_shown(launch->unsure, cmdline->unsure);
+    cmdline->unsure = NULL; /* borrowed from text */
     free(words);
     free(text);
-    return cmdline.has_mpi;
+}
+
+/* In a step, salloc's shell among them, "none" is what that step was started with and nobody's choice. */
+static bool is_mpi_chosen(void)
+{
+    const char *value = getenv(MPI_VARIABLE);
+
+    return value != NULL && (strcmp(value, "none") != 0 || getenv("SLURM_STEP_ID") == NULL);
 }
 
 static void choose_mpi(const struct dt_launch *launch)
 {
     struct dt_conf conf;
 
-    if (getenv(MPI_VARIABLE) != NULL || dt_site_load(&conf, launch->argc, launch->argv, NULL))
+    if (is_mpi_chosen() || dt_site_load(&conf, launch->argc, launch->argv, NULL))
         return;
     if (conf.mpi[0] != '\0')
         setenv(MPI_VARIABLE, conf.mpi, 1);
@@ -71,14 +78,14 @@ static void choose_mpi(const struct dt_launch *launch)
 void dt_launch_prepare(struct dt_launch *launch, int argc, char *const *argv)
 {
     struct dt_request request;
-    bool has_mpi;
+    struct dt_cmdline cmdline;
 
     *launch = (struct dt_launch){.argc = argc, .argv = argv};
     dt_request_init(&request);
     launch->is_inherited = dt_options_inherit(&request);
-    has_mpi = scan_own_cmdline(launch, &request);
-    launch->is_foreseen = dt_request_is_active(&request) || has_mpi;
-    if (dt_request_is_active(&request) && !has_mpi)
+    scan_own_cmdline(launch, &cmdline, &request);
+    launch->is_foreseen = dt_request_is_active(&request) || cmdline.has_mpi || is_mpi_chosen();
+    if (dt_request_is_active(&request) && !cmdline.has_mpi && !cmdline.is_interactive)
         choose_mpi(launch);
 }
 
@@ -148,7 +155,8 @@ static void print_report(const struct dt_plan *plan, enum dt_report report)
 {
     static const struct dt_plan_print_groups groups = {
         .n = {4, 3},
-        .axes = {{1u << DT_TP, 1u << DT_CP, 1u << DT_DP, 1u << DT_PP}, {1u << DT_TP, 1u << DT_EP, 1u << DT_DP}},
+        .axes = {{1u << DT_TP, 1u << DT_CP, 1u << DT_DP, 1u << DT_PP},
+                 {1u << DT_TP, 1u << DT_EP, 1u << DT_DP}},
         .names = {{"tp", "cp", "dp", "pp"}, {"tp", "ep", "dp"}},
     };
     struct dtrain_error err;
@@ -187,7 +195,8 @@ static void announce(const struct dt_plan *plan, enum dt_report report)
     if (report != DT_REPORT_OFF)
         print_report(plan, report);
     if (!dt_plan_is_identity(plan))
-        slurm_info("dtrain: RANK differs from SLURM_PROCID in this step: ranks go node by node, whatever the distribution");
+        slurm_info("dtrain: RANK differs from SLURM_PROCID in this step: ranks go node by node, whatever the "
+                   "distribution");
 }
 
 /* Where the options may not have been meant for this step, the refusal says how to be rid of them. */
@@ -203,9 +212,10 @@ static int hint_at_helpers(const struct dt_launch *launch, struct dtrain_error *
 
 static void warn_of_mpi(const struct dt_launch *launch)
 {
-    if (!launch->is_foreseen && getenv(MPI_VARIABLE) == NULL)
-        slurm_error("dtrain: PMIx was not chosen for this step, since it was not clear whether the word behind %s is its "
-                    "value: put dtrain's options first, or add --mpi=pmix", launch->unsure[0] ? launch->unsure : "an option");
+    if (!launch->is_foreseen)
+        slurm_error("dtrain: PMIx was not chosen for this step, since it was not clear whether the word "
+                    "behind %s is its value: put dtrain's options first, or add --mpi=pmix",
+                    launch->unsure[0] ? launch->unsure : "an option");
 }
 
 static int launch_on(const struct dt_launch *launch, const struct dt_step *step, const struct dt_conf *conf,
@@ -232,8 +242,9 @@ int dt_launch_step(const struct dt_launch *launch, spank_t spank, const struct d
     int rc;
 
     if (launch->has_components)
-        return dt_error_set(err, "a heterogeneous step of several components cannot be a dtrain step, since Slurm shows "
-                                 "the plugin its first component only: use one component (--het-group=N), or --dtrain=off");
+        return dt_error_set(
+            err, "a heterogeneous step of several components cannot be a dtrain step, since Slurm shows "
+                 "the plugin its first component only: use one component (--het-group=N), or --dtrain=off");
     if (dt_site_load(&conf, launch->argc, launch->argv, err))
         return -1;
     warn_of_mpi(launch);

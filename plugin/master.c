@@ -56,7 +56,9 @@ int dt_master_resolve(char address[DT_PLAN_ADDR_MAX], const char *name, bool is_
     int rc = getaddrinfo(name, NULL, &hints, &list);
 
     if (rc != 0)
-        return dt_error_set(err, "the address of node %.128s cannot be resolved: %s; check NodeAddr in slurm.conf and the name service",
+        return dt_error_set(err,
+                            "the address of node %.128s cannot be resolved: %s; check NodeAddr in slurm.conf "
+                            "and the name service",
                             name, gai_strerror(rc));
     for (struct addrinfo *info = list; info != NULL && found == NULL; info = info->ai_next) {
         found = usable_address(info, is_alone);
@@ -65,8 +67,10 @@ int dt_master_resolve(char address[DT_PLAN_ADDR_MAX], const char *name, bool is_
     }
     freeaddrinfo(list);
     if (found == NULL)
-        return dt_error_set(err, "node %.128s resolves only to addresses that other nodes cannot reach (loopback or link-local): "
-                                 "give its real address in NodeAddr or the name service", name);
+        return dt_error_set(
+            err,
+            "node %.128s resolves only to addresses that other nodes cannot reach (loopback or link-local): "
+            "give its real address in NodeAddr or the name service",
+            name);
     return 0;
 }
-

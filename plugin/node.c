@@ -26,8 +26,8 @@ static int load_u32(uint32_t *value, spank_t spank, spank_item_t item, const cha
 static int load_procids(struct dt_node_facts *facts, spank_t spank, struct dtrain_error *err)
 {
     if (facts->local_tasks < 1 || facts->local_tasks > DT_PLAN_TASKS_PER_NODE_MAX)
-        return dt_error_set(err, "Slurm says that this node has %u tasks: expected 1 to %u", facts->local_tasks,
-                            DT_PLAN_TASKS_PER_NODE_MAX);
+        return dt_error_set(err, "Slurm says that this node has %u tasks: expected 1 to %u",
+                            facts->local_tasks, DT_PLAN_TASKS_PER_NODE_MAX);
     facts->procids = calloc(facts->local_tasks, sizeof(*facts->procids));
     if (facts->procids == NULL)
         return dt_error_memory(err, facts->local_tasks * sizeof(*facts->procids), "this node's task ids");
@@ -35,7 +35,8 @@ static int load_procids(struct dt_node_facts *facts, spank_t spank, struct dtrai
         spank_err_t rc = spank_get_item(spank, S_JOB_LOCAL_TO_GLOBAL_ID, i, &facts->procids[i]);
 
         if (rc != ESPANK_SUCCESS)
-            return dt_error_set(err, "Slurm does not say the global id of local task %u: %s", i, spank_strerror(rc));
+            return dt_error_set(err, "Slurm does not say the global id of local task %u: %s", i,
+                                spank_strerror(rc));
     }
     return 0;
 }
@@ -59,8 +60,9 @@ void dt_node_facts_free(struct dt_node_facts *facts)
 
 static int disagree(struct dtrain_error *err, const char *what, uint32_t planned, uint32_t fact)
 {
-    return dt_error_set(err, "the plan says %s %u, Slurm says %u: " DT_PLAN_WIRE_NAME " is not this step's, leave it to srun",
-                        what, planned, fact);
+    return dt_error_set(
+        err, "the plan says %s %u, Slurm says %u: " DT_PLAN_WIRE_NAME " is not this step's, leave it to srun",
+        what, planned, fact);
 }
 
 int dt_node_check_facts(const struct dt_plan *plan, const struct dt_node_facts *facts,
@@ -75,7 +77,8 @@ int dt_node_check_facts(const struct dt_plan *plan, const struct dt_node_facts *
     if (facts->id >= facts->count)
         return disagree(err, "highest place of a node", facts->count - 1, facts->id);
     if (dt_plan_node_tasks(plan, facts->id) != facts->local_tasks)
-        return disagree(err, "number of tasks on this node", dt_plan_node_tasks(plan, facts->id), facts->local_tasks);
+        return disagree(err, "number of tasks on this node", dt_plan_node_tasks(plan, facts->id),
+                        facts->local_tasks);
     first = dt_plan_node_first(plan, facts->id);
     for (uint32_t i = 0; i < facts->local_tasks; i++)
         if (dt_plan_rank_procid(plan, first + i) != facts->procids[i])
@@ -90,8 +93,10 @@ static int check_size(const struct dt_plan *plan, enum dt_grid grid, enum dt_axi
 
     if (asked == 0 || asked == planned)
         return 0;
-    return dt_error_set(err, "the plan says %u, the option says --%s=%u: " DT_PLAN_WIRE_NAME
-                             " is not this step's, leave it to srun", planned, option, asked);
+    return dt_error_set(err,
+                        "the plan says %u, the option says --%s=%u: " DT_PLAN_WIRE_NAME
+                        " is not this step's, leave it to srun",
+                        planned, option, asked);
 }
 
 int dt_node_check_request(const struct dt_plan *plan, const struct dt_request *request,
@@ -119,10 +124,12 @@ static int load_text(char **text, spank_t spank, struct dtrain_error *err)
         return dt_error_memory(err, DT_PLAN_WIRE_MAX + 1, DT_PLAN_WIRE_NAME);
     rc = spank_getenv(spank, DT_PLAN_WIRE_NAME, *text, (int)DT_PLAN_WIRE_MAX + 1);
     if (rc == ESPANK_ENV_NOEXIST)
-        return dt_error_set(err, DT_PLAN_WIRE_NAME " did not arrive with the step: is the plugin in srun's plugstack.conf, "
-                                 "and does nothing between srun and the node remove the variable?");
+        return dt_error_set(err, DT_PLAN_WIRE_NAME
+                            " did not arrive with the step: is the plugin in srun's plugstack.conf, "
+                            "and does nothing between srun and the node remove the variable?");
     if (rc == ESPANK_NOSPACE)
-        return dt_error_set(err, DT_PLAN_WIRE_NAME " is longer than %u bytes: leave it to srun", DT_PLAN_WIRE_MAX);
+        return dt_error_set(err, DT_PLAN_WIRE_NAME " is longer than %u bytes: leave it to srun",
+                            DT_PLAN_WIRE_MAX);
     if (rc != ESPANK_SUCCESS)
         return dt_error_set(err, DT_PLAN_WIRE_NAME " cannot be read: %s", spank_strerror(rc));
     return 0;

@@ -17,7 +17,7 @@ struct dt_node_facts {
     uint32_t *procids; /* Slurm's global id of each local task */
 };
 
-/* Whether srun started this step's tasks: no batch script, interactive shell or extern step. */
+/* Whether this is a step of tasks: no batch script, interactive shell or extern step. In srun too. */
 bool dt_node_runs_step(spank_t spank);
 
 /* The caller frees with dt_node_facts_free(), also after a failure. */

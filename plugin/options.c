@@ -56,14 +56,16 @@ int dt_options_register(spank_t spank, struct dtrain_error *err)
     memset(&state, 0, sizeof(state));
     dt_request_init(&state.request);
     if (count > DT_OPTIONS_MAX)
-        return dt_error_set(err, "%zu options are more than the %d that there is room for", count, DT_OPTIONS_MAX);
+        return dt_error_set(err, "%zu options are more than the %d that there is room for", count,
+                            DT_OPTIONS_MAX);
     for (size_t i = 0; i < count; i++) {
         spank_err_t rc;
 
         state.table[i] = spank_form(&options[i], (int)i);
         rc = spank_option_register(spank, &state.table[i]);
         if (rc != ESPANK_SUCCESS)
-            return dt_error_set(err, "Slurm does not take the option --%s: %s", options[i].name, spank_strerror(rc));
+            return dt_error_set(err, "Slurm does not take the option --%s: %s", options[i].name,
+                                spank_strerror(rc));
     }
     return 0;
 }

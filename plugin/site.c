@@ -12,9 +12,12 @@ static int find_path(const char **path, int argc, char *const *argv, struct dtra
     *path = NULL;
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "conf=", 5) != 0)
-            return dt_error_set(err, "plugstack.conf: argument '%.64s' is not known: expected conf=FILE", argv[i]);
+            return dt_error_set(err, "plugstack.conf: argument '%.64s' is not known: expected conf=FILE",
+                                argv[i]);
         if (argv[i][5] != '/' || strlen(argv[i] + 5) >= DT_SITE_PATH_MAX)
-            return dt_error_set(err, "plugstack.conf: '%.128s' is not usable: expected conf=FILE with an absolute path", argv[i]);
+            return dt_error_set(
+                err, "plugstack.conf: '%.128s' is not usable: expected conf=FILE with an absolute path",
+                argv[i]);
         *path = argv[i] + 5;
     }
     return 0;
@@ -29,7 +32,8 @@ static int check_file(int fd, const char *path, struct dtrain_error *err)
     if (!S_ISREG(status.st_mode))
         return dt_error_set(err, "%s is no regular file: expected one with lines of key = value", path);
     if (status.st_size > DT_CONF_FILE_MAX)
-        return dt_error_set(err, "%s has %lld bytes: expected at most %u", path, (long long)status.st_size, DT_CONF_FILE_MAX);
+        return dt_error_set(err, "%s has %lld bytes: expected at most %u", path, (long long)status.st_size,
+                            DT_CONF_FILE_MAX);
     return 0;
 }
 
@@ -47,7 +51,8 @@ static int read_file(char *text, size_t *used, int fd, const char *path, struct 
         *used += (size_t)n;
     }
     if (*used > DT_CONF_FILE_MAX)
-        return dt_error_set(err, "%s has more than %u bytes: expected at most that many", path, DT_CONF_FILE_MAX);
+        return dt_error_set(err, "%s has more than %u bytes: expected at most that many", path,
+                            DT_CONF_FILE_MAX);
     return 0;
 }
 

@@ -30,6 +30,12 @@ static int say(const struct dtrain_error *err)
     return -1;
 }
 
+/* The option decides: a SLURM_DTRAIN_PLAN without one is nobody's. */
+static bool is_dtrain_step(spank_t spank)
+{
+    return dt_request_is_active(dt_options_request()) && dt_node_runs_step(spank);
+}
+
 /* A failure is said and no more: steps that do not ask for dtrain must not feel it. */
 int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
@@ -49,12 +55,11 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 
 int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
 {
-    const struct dt_request *request = dt_options_request();
     struct dtrain_error err;
 
     (void)argc;
     (void)argv;
-    if (dt_request_is_active(request) && dt_launch_step(&launch, spank, request, &err))
+    if (is_dtrain_step(spank) && dt_launch_step(&launch, spank, dt_options_request(), &err))
         return say(&err);
     return 0;
 }
@@ -71,12 +76,11 @@ static void load_node(spank_t spank)
         node.is_failed = false;
 }
 
-/* The option decides: a SLURM_DTRAIN_PLAN without one is nobody's. */
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
-    if (spank_remote(spank) == 1 && dt_node_runs_step(spank) && dt_request_is_active(dt_options_request()))
+    if (spank_remote(spank) == 1 && is_dtrain_step(spank))
         load_node(spank);
     return 0;
 }

@@ -16,18 +16,20 @@ static int item_u32(uint32_t *value, spank_t spank, spank_item_t item, const cha
     return 0;
 }
 
-static int copy_nodes(struct dt_step *step, const slurm_step_layout_t *layout,
-                      struct dtrain_error *err)
+static int copy_nodes(struct dt_step *step, const slurm_step_layout_t *layout, struct dtrain_error *err)
 {
+    uint64_t task_count = 0;
+
     if (layout->node_cnt < 1 || layout->node_cnt > DT_PLAN_NODES_MAX || layout->tasks == NULL ||
         layout->tids == NULL || layout->node_list == NULL)
-        return dt_error_set(err, "the controller's layout of the step has %u nodes: expected 1 to %u, each with its tasks",
-                            layout->node_cnt, DT_PLAN_NODES_MAX);
+        return dt_error_set(
+            err, "the controller's layout of the step has %u nodes: expected 1 to %u, each with its tasks",
+            layout->node_cnt, DT_PLAN_NODES_MAX);
     if (dt_hostlist_parse(&step->hosts, layout->node_list, err))
         return -1;
     if (dt_hostlist_count(step->hosts) != layout->node_cnt)
-        return dt_error_set(err, "the step's node list %.128s names %u nodes, its layout has %u", layout->node_list,
-                            dt_hostlist_count(step->hosts), layout->node_cnt);
+        return dt_error_set(err, "the step's node list %.128s names %u nodes, its layout has %u",
+                            layout->node_list, dt_hostlist_count(step->hosts), layout->node_cnt);
     step->node_count = layout->node_cnt;
     step->nodes = calloc(step->node_count, sizeof(*step->nodes));
     step->tasks = calloc(step->node_count, sizeof(*step->tasks));
@@ -36,18 +38,19 @@ static int copy_nodes(struct dt_step *step, const slurm_step_layout_t *layout,
     for (uint32_t i = 0; i < step->node_count; i++) {
         step->nodes[i] = dt_hostlist_name(step->hosts, i);
         step->tasks[i] = layout->tasks[i];
-        step->task_count += layout->tasks[i];
+        task_count += layout->tasks[i];
     }
+    if (task_count < 1 || task_count > DT_WORLD_MAX)
+        return dt_error_set(err, "a step of %llu tasks is not possible: expected 1 to %u",
+                            (unsigned long long)task_count, DT_WORLD_MAX);
+    step->task_count = (uint32_t)task_count;
     return 0;
 }
 
-static int copy_procids(struct dt_step *step, const slurm_step_layout_t *layout,
-                        struct dtrain_error *err)
+static int copy_procids(struct dt_step *step, const slurm_step_layout_t *layout, struct dtrain_error *err)
 {
     uint32_t rank = 0;
 
-    if (step->task_count < 1 || step->task_count > DT_WORLD_MAX)
-        return dt_error_set(err, "a step of %u tasks is not possible: expected 1 to %u", step->task_count, DT_WORLD_MAX);
     step->procids = calloc(step->task_count, sizeof(*step->procids));
     if (step->procids == NULL)
         return dt_error_memory(err, step->task_count * sizeof(*step->procids), "the step's task ids");
@@ -64,8 +67,8 @@ static int load_layout(struct dt_step *step, struct dtrain_error *err)
     int rc = -1;
 
     if (layout == NULL)
-        return dt_error_set(err, "the controller does not say the layout of step %u.%u: see slurmctld's log", step->job_id,
-                            step->step_id);
+        return dt_error_set(err, "the controller does not say the layout of step %u.%u: see slurmctld's log",
+                            step->job_id, step->step_id);
     if (copy_nodes(step, layout, err) == 0 && copy_procids(step, layout, err) == 0)
         rc = 0;
     slurm_job_step_layout_free(layout);
@@ -83,7 +86,8 @@ static void load_gpus(struct dt_step *step)
         const job_step_info_t *info = &answer->job_steps[i];
 
         if (info->step_id.job_id == step->job_id && info->step_id.step_id == step->step_id)
-            step->gpus_per_node = dt_gpus_per_node(info->tres_per_node, info->tres_per_step, step->node_count);
+            step->gpus_per_node =
+                dt_gpus_per_node(info->tres_per_node, info->tres_per_step, step->node_count);
     }
     slurm_free_job_step_info_response_msg(answer);
 }

@@ -20,8 +20,8 @@ static bool agrees_u32(spank_t spank, const char *variable, uint32_t planned, st
     if (dt_parse_u32(&value, text, 0, UINT32_MAX, variable, err))
         return false;
     if (value != planned)
-        dt_error_set(err, "%s is %u, the plan says %u: a step of one component started by srun is expected", variable, value,
-                     planned);
+        dt_error_set(err, "%s is %u, the plan says %u: a step of one component started by srun is expected",
+                     variable, value, planned);
     return value == planned;
 }
 
@@ -30,10 +30,12 @@ static int check_node_name(const struct dt_task *task, spank_t spank, struct dtr
     const char *planned = dt_plan_node_name(task->plan, task->node);
     char name[DT_TASK_VALUE_MAX];
 
-    if (spank_getenv(spank, "SLURMD_NODENAME", name, sizeof(name)) != ESPANK_SUCCESS || strcmp(name, planned) == 0)
+    if (spank_getenv(spank, "SLURMD_NODENAME", name, sizeof(name)) != ESPANK_SUCCESS ||
+        strcmp(name, planned) == 0)
         return 0;
-    return dt_error_set(err, "rank %u runs on %.64s, the plan says %.64s: the plan is not this step's, leave it to srun",
-                        task->rank, name, planned);
+    return dt_error_set(
+        err, "rank %u runs on %.64s, the plan says %.64s: the plan is not this step's, leave it to srun",
+        task->rank, name, planned);
 }
 
 int dt_task_identify(struct dt_task *task, const struct dt_plan *plan, spank_t spank,
@@ -86,16 +88,20 @@ static uint32_t devices_on_node(spank_t spank)
 
 static int describe_isolation(const char *variable, uint32_t own, uint32_t on_node, struct dtrain_error *err)
 {
-    return dt_error_set(err, "each task has %u of the %u GPUs of its node in %s: with --gpus-per-task or --gpu-bind tasks do not "
-                             "see each other's GPUs, and NVLink between them is lost; use --gpus-per-node=%u or --gres=gpu:%u",
-                        own, on_node, variable, on_node, on_node);
+    return dt_error_set(
+        err,
+        "each task has %u of the %u GPUs of its node in %s: with --gpus-per-task or --gpu-bind tasks do not "
+        "see each other's GPUs, and NVLink between them is lost; use --gpus-per-node=%u or --gres=gpu:%u",
+        own, on_node, variable, on_node, on_node);
 }
 
 static int refuse_sharing(const struct dt_task *task, uint32_t count, struct dtrain_error *err)
 {
     uint32_t tasks = dt_plan_node_tasks(task->plan, task->node);
 
-    return dt_error_set(err, "%u tasks on %.64s have %u GPUs: use --gpus-per-node=%u, --ntasks-per-node=%u, or --dtrain-backend=host",
+    return dt_error_set(err,
+                        "%u tasks on %.64s have %u GPUs: use --gpus-per-node=%u, --ntasks-per-node=%u, or "
+                        "--dtrain-backend=host",
                         tasks, dt_plan_node_name(task->plan, task->node), count, tasks, count);
 }
 
@@ -154,7 +160,8 @@ static enum verdict set_list(const struct dt_task *task, spank_t spank, struct l
 
 int dt_task_set_devices(const struct dt_task *task, spank_t spank, struct dtrain_error *err)
 {
-    static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
+    static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                            "ZE_AFFINITY_MASK"};
     uint32_t on_node = devices_on_node(spank);
     enum verdict verdict = VERDICT_GO_ON;
     struct list *list;

@@ -7,4 +7,4 @@ include tests/plugin.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
-EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh
+EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh tests/slurm/stage.sh

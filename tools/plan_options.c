@@ -128,28 +128,34 @@ static const char *short_name(const struct dt_option *option)
     return strncmp(option->name, PREFIX, n) == 0 ? option->name + n : option->name;
 }
 
-/* getopt's table: ours, then each layout option under both of its names. */
+/* getopt's row i: the table's, then each layout option under both of its names. */
+static struct option long_at(size_t i)
+{
+    size_t count, j = i - TABLE_COUNT;
+    const struct dt_option *layout = dt_options(&count);
+    struct option row = {.val = LONG_FIRST + (int)i};
+
+    if (i < TABLE_COUNT) {
+        row.name = table[i].name;
+        row.has_arg = table[i].argument != NULL ? required_argument : no_argument;
+        return row;
+    }
+    row.name = j % 2 == 0 ? layout[j / 2].name : short_name(&layout[j / 2]);
+    row.has_arg = layout[j / 2].kind == DT_ARGUMENT_REQUIRED ? required_argument : optional_argument;
+    return row;
+}
+
 static int longs_init(struct option longs[LONG_MAX_COUNT], struct dtrain_error *err)
 {
     size_t count;
-    const struct dt_option *layout = dt_options(&count);
 
+    dt_options(&count);
     memset(longs, 0, sizeof(*longs) * LONG_MAX_COUNT);
     if (TABLE_COUNT + 2 * count >= LONG_MAX_COUNT)
         return dt_error_set(err, "%zu options are too many: expected less than %d", TABLE_COUNT + 2 * count,
                             LONG_MAX_COUNT);
-    for (size_t i = 0; i < TABLE_COUNT + 2 * count; i++) {
-        longs[i].val = LONG_FIRST + (int)i;
-        if (i < TABLE_COUNT) {
-            longs[i].name = table[i].name;
-            longs[i].has_arg = table[i].argument != NULL ? required_argument : no_argument;
-        } else {
-            const struct dt_option *option = &layout[(i - TABLE_COUNT) / 2];
-
-            longs[i].name = (i - TABLE_COUNT) % 2 == 0 ? option->name : short_name(option);
-            longs[i].has_arg = option->kind == DT_ARGUMENT_REQUIRED ? required_argument : optional_argument;
-        }
-    }
+    for (size_t i = 0; i < TABLE_COUNT + 2 * count; i++)
+        longs[i] = long_at(i);
     return 0;
 }
 

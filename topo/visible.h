@@ -35,7 +35,7 @@ int dt_visible_parse(struct dt_visible *visible, const char *text, const char *v
  * the entries that own does not name follow in their order. own NULL: as it was.
  * Refuses an own that repeats or leaves the list.
  */
-int dt_visible_format(char text[DT_VISIBLE_TEXT_MAX], const struct dt_visible *visible,
-                      const uint32_t *own, uint32_t own_count, struct dtrain_error *err);
+int dt_visible_format(char text[DT_VISIBLE_TEXT_MAX], const struct dt_visible *visible, const uint32_t *own,
+                      uint32_t own_count, struct dtrain_error *err);
 
 #endif

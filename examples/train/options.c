@@ -29,7 +29,7 @@ static const struct row {
      "pieces of each data-parallel rank's share (4)"},
     {"steps", KIND_STEPS, offsetof(struct options, steps), "N",
      "number of the last step, also after --resume (300)"},
-    {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.003)"},
+    {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
     {"save", KIND_TEXT, offsetof(struct options, save), "FILE", "write a checkpoint after the last step"},
@@ -52,7 +52,7 @@ static const struct options defaults = {
     .batch = 16,
     .microbatches = 4,
     .steps = 300,
-    .lr = 0.003,
+    .lr = 0.001,
     .seed = 1,
 };
 

@@ -105,9 +105,12 @@ spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
 spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 {
     const uint32_t *values[] = {
-        [S_JOB_ID] = &fake.job_id,         [S_JOB_STEPID] = &fake.step_id,
-        [S_JOB_NNODES] = &fake.nodes,      [S_JOB_NODEID] = &fake.node_id,
-        [S_JOB_LOCAL_TASK_COUNT] = &fake.local_tasks, [S_JOB_TOTAL_TASK_COUNT] = &fake.all_tasks,
+        [S_JOB_ID] = &fake.job_id,
+        [S_JOB_STEPID] = &fake.step_id,
+        [S_JOB_NNODES] = &fake.nodes,
+        [S_JOB_NODEID] = &fake.node_id,
+        [S_JOB_LOCAL_TASK_COUNT] = &fake.local_tasks,
+        [S_JOB_TOTAL_TASK_COUNT] = &fake.all_tasks,
         [S_TASK_GLOBAL_ID] = &fake.task_global_id,
     };
     spank_err_t rc = ESPANK_SUCCESS;

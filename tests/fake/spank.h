@@ -18,9 +18,9 @@ struct fake {
     /* items */
     uint32_t job_id, step_id, nodes, node_id, local_tasks, all_tasks;
     uint32_t local_to_global[FAKE_TASKS_MAX];
-    int task_id;             /* -1: no task */
+    int task_id; /* -1: no task */
     uint32_t task_global_id;
-    int fails_item;          /* this item cannot be had; -1: none */
+    int fails_item; /* this item cannot be had; -1: none */
     /* the controller */
     const char *node_list; /* NULL: no layout */
     uint16_t layout_tasks[FAKE_NODES_MAX];

@@ -4,18 +4,17 @@
  *
  *   nodes=n2      only there (default: everywhere)
  *   plan=TEXT     SLURM_DTRAIN_PLAN becomes TEXT; "missing" takes it away, "huge"
- *                 makes it longer than any
- *   fds=N         no more than N open files
+ *                 makes it as long as Slurm lets a variable be
+ *   option=NAME   registers an option of that name, before dtrain can
  */
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define HUGE_BYTES 200000
+#define HUGE_BYTES 131000
 #define PLAN "SLURM_DTRAIN_PLAN"
 
 SPANK_PLUGIN(fault, 1)
@@ -42,19 +41,35 @@ static void set_huge(spank_t spank)
 
 static void spoil(spank_t spank, const char *argument)
 {
-    struct rlimit limit;
-
     if (strcmp(argument, "plan=missing") == 0) {
         spank_unsetenv(spank, PLAN);
     } else if (strcmp(argument, "plan=huge") == 0) {
         set_huge(spank);
     } else if (strncmp(argument, "plan=", 5) == 0) {
         spank_setenv(spank, PLAN, argument + 5, 1);
-    } else if (strncmp(argument, "fds=", 4) == 0) {
-        getrlimit(RLIMIT_NOFILE, &limit);
-        limit.rlim_cur = (rlim_t)atol(argument + 4);
-        setrlimit(RLIMIT_NOFILE, &limit);
     }
+}
+
+static int take_option(int value, const char *argument, int remote)
+{
+    (void)value;
+    (void)argument;
+    (void)remote;
+    return 0;
+}
+
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+    static struct spank_option option = {
+        .arginfo = (char *)"N", .usage = (char *)"taken", .has_arg = 1, .cb = take_option};
+
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "option=", 7) != 0)
+            continue;
+        option.name = argv[i] + 7;
+        spank_option_register(spank, &option);
+    }
+    return 0;
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)

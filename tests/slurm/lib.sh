@@ -1,7 +1,6 @@
 # shellcheck shell=bash
-# What the tests on the lab share. run.sh sets DT_SRCDIR, DT_BUILDDIR, DT_LAB (the lab's name), DT_STAGE
-# (root of what `make install` installed, seen by all nodes), DT_PROGRAMS (examples and test programs, seen
-# by all nodes) and DT_PLUGSTACK (the plugstack.conf in force).
+# What the tests on the lab share. run.sh sets DT_SRCDIR, DT_BUILDDIR and DT_LAB (the lab's name), and what
+# stage.sh exports.
 
 : "${DT_SRCDIR:?run this test by tests/slurm/run.sh}" "${DT_LAB:?}" "${DT_STAGE:?}" "${DT_PROGRAMS:?}" "${DT_PLUGSTACK:?}"
 # shellcheck source=tests/tap.sh

@@ -8,34 +8,10 @@ DT_BUILDDIR=$(cd "${1:?usage: run.sh BUILDDIR [TEST…]}" && pwd)
 DT_LAB=${DT_LAB:-check}
 export DT_SRCDIR DT_BUILDDIR DT_LAB
 shift
+# shellcheck source=tests/slurm/stage.sh
+. "$DT_SRCDIR/tests/slurm/stage.sh"
 
 passed=0 failed=0 skipped=0
-
-lab() { "$DT_SRCDIR/lab/lab" "$1" --name "$DT_LAB" "${@:2}"; }
-
-# shellcheck disable=SC2329  # called by the trap
-finish() {
-  local rc=$?
-  lab down >/dev/null || rc=1
-  exit "$rc"
-}
-
-stage() {
-  local dir
-  dir=$(lab status | sed -n 's/^dir: //p')
-  DT_PLUGSTACK=$(lab status | sed -n 's/^plugstack.conf: //p')
-  DT_STAGE=$dir/root
-  DT_PROGRAMS=$dir/programs
-  export DT_STAGE DT_PROGRAMS DT_PLUGSTACK
-  make -C "$DT_BUILDDIR" -s install "DESTDIR=$DT_STAGE" >"$DT_BUILDDIR/stage.log" 2>&1 ||
-    { tail -n 20 "$DT_BUILDDIR/stage.log" >&2; return 1; }
-  make -C "$DT_BUILDDIR" -s stage-programs "PROGRAMSDIR=$DT_PROGRAMS" >>"$DT_BUILDDIR/stage.log" 2>&1 ||
-    { tail -n 20 "$DT_BUILDDIR/stage.log" >&2; return 1; }
-  libdir=$(dirname "$(find "$DT_STAGE" -name 'libdtrain.so*' -type l | head -n 1)")
-  plugin=$(find "$DT_STAGE" -name spank_dtrain.so)
-  export LD_LIBRARY_PATH=$libdir
-  printf 'required %s\n' "$plugin" >"$DT_PLUGSTACK"
-}
 
 run_test() {
   local name=$1 log=$DT_BUILDDIR/slurm-$1.log rc=0 start=$SECONDS
@@ -52,9 +28,7 @@ run_test() {
   printf '# %s took %d s\n' "$name" $((SECONDS - start))
 }
 
-trap finish EXIT
-lab up
-stage
+stage_up
 if [ $# = 0 ]; then
   for file in "$DT_SRCDIR"/tests/slurm/*_test.sh; do
     name=${file##*/}

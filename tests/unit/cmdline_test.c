@@ -76,7 +76,8 @@ static const struct row {
     /* options of other plugins: the next word may be their value */
     {"srun --container-image=a.sqsh --dtrain-tp=2 ./train", .active = true, .tp = 2},
     {"srun --container-image a.sqsh --dtrain-tp=2 ./train", .unsure = "--container-image"},
-    {"srun --no-container-thing --dtrain-tp=2 ./train", .active = true, .tp = 2, .unsure = "--no-container-thing"},
+    {"srun --no-container-thing --dtrain-tp=2 ./train", .active = true, .tp = 2,
+     .unsure = "--no-container-thing"},
 };
 
 static uint32_t split_line(const char **words, char *line)
@@ -114,7 +115,8 @@ static void test_split(void)
 {
     const char *words[2];
 
-    tap_ok(dt_cmdline_split(words, 2, "a\0b\0c\0", 6) == 2 && strcmp(words[1], "b") == 0, "no more words than there is room for");
+    tap_ok(dt_cmdline_split(words, 2, "a\0b\0c\0", 6) == 2 && strcmp(words[1], "b") == 0,
+           "no more words than there is room for");
     tap_ok(dt_cmdline_split(words, 2, "a\0bc", 4) == 1, "a word that was cut is dropped");
     tap_ok(dt_cmdline_split(words, 2, "", 0) == 0, "nothing");
     tap_ok(dt_cmdline_split(words, 2, "\0\0", 2) == 2 && words[1][0] == '\0', "empty words are words");

@@ -1,4 +1,5 @@
-/* The plugin's parts that need no step: GPUs of a request, MASTER_ADDR and MASTER_PORT, dtrain.conf's file. */
+/* The plugin's parts that need no step: GPUs of a request, MASTER_ADDR and MASTER_PORT, dtrain.conf's file.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -48,8 +49,8 @@ static void test_gpus(void)
         uint32_t got = dt_gpus_per_node(gpus[i].per_node, gpus[i].per_step, gpus[i].nodes);
 
         tap_ok(got == gpus[i].expected, "%s a node, %s in all on %u nodes: %u GPUs (got %u)",
-               gpus[i].per_node ? gpus[i].per_node : "-", gpus[i].per_step ? gpus[i].per_step : "-", gpus[i].nodes,
-               gpus[i].expected, got);
+               gpus[i].per_node ? gpus[i].per_node : "-", gpus[i].per_step ? gpus[i].per_step : "-",
+               gpus[i].nodes, gpus[i].expected, got);
     }
     memset(wide + strlen(wide), '1', sizeof(wide) - strlen(wide) - 1);
     tap_ok(dt_gpus_count(wide) == 0, "an item that is too long shows nothing");
@@ -73,12 +74,16 @@ static void test_port(void)
     tap_ok(in_range, "ports of 500 steps lie in the range");
     tap_ok(differ, "and none is its neighbour's or the first");
     tap_ok(dt_master_port(&(struct dt_master_key){7, 3, 0}, 20000, 29999) !=
-               dt_master_port(&(struct dt_master_key){7, 3, 1}, 20000, 29999), "a restart changes the port");
+               dt_master_port(&(struct dt_master_key){7, 3, 1}, 20000, 29999),
+           "a restart changes the port");
     tap_ok(dt_master_port(&(struct dt_master_key){7, 3, 0}, 20000, 29999) !=
-               dt_master_port(&(struct dt_master_key){8, 3, 0}, 20000, 29999), "another job has another port");
+               dt_master_port(&(struct dt_master_key){8, 3, 0}, 20000, 29999),
+           "another job has another port");
     tap_ok(dt_master_port(&(struct dt_master_key){7, 3, 1}, 20000, 29999) ==
-               dt_master_port(&(struct dt_master_key){7, 3, 1}, 20000, 29999), "the same step has the same port");
-    tap_ok(dt_master_port(&(struct dt_master_key){7, UINT32_MAX, UINT32_MAX}, 1024, 65535) >= 1024, "the largest ids");
+               dt_master_port(&(struct dt_master_key){7, 3, 1}, 20000, 29999),
+           "the same step has the same port");
+    tap_ok(dt_master_port(&(struct dt_master_key){7, UINT32_MAX, UINT32_MAX}, 1024, 65535) >= 1024,
+           "the largest ids");
     tap_ok(dt_master_port(&(struct dt_master_key){7, 3, 1}, 5000, 5000) == 5000, "a range of one port");
     tap_ok(dt_master_port(&(struct dt_master_key){7, 3, 1}, 5000, 4000) == 5000, "a range that is none");
 }
@@ -112,7 +117,8 @@ static void test_addresses(void)
             tap_ok(rc == 0 && strcmp(address, addresses[i].expected) == 0, "%s is %s (%s)", addresses[i].name,
                    addresses[i].expected, err.text);
         else
-            tap_ok(rc == -1 && strstr(err.text, addresses[i].words) != NULL, "refuses %s: %s", addresses[i].name, err.text);
+            tap_ok(rc == -1 && strstr(err.text, addresses[i].words) != NULL, "refuses %s: %s",
+                   addresses[i].name, err.text);
     }
 }
 
@@ -153,7 +159,8 @@ static void test_site(void)
     if (mkdtemp(folder) == NULL)
         tap_ok(false, "a folder for files: %s", strerror(errno));
     argument = write_conf("good", "port_min = 30000\nport_max = 30010\nmpi = pmix_v4\n", 48);
-    tap_ok(dt_site_load(&conf, 1, &argument, &err) == 0 && conf.port_min == 30000 && strcmp(conf.mpi, "pmix_v4") == 0,
+    tap_ok(dt_site_load(&conf, 1, &argument, &err) == 0 && conf.port_min == 30000 &&
+               strcmp(conf.mpi, "pmix_v4") == 0,
            "a file is read (%s)", err.text);
     tap_ok(dt_site_load(&conf, 0, NULL, &err) == 0 && conf.port_min == 20000, "no file: the defaults");
     test_refused(write_conf("bad", "port_min = 30000\nport_mix = 1\n", 30), "bad:2: ");
@@ -168,6 +175,38 @@ static void test_site(void)
     test_refused((char[]){"conf=dtrain.conf"}, "expected conf=FILE with an absolute path");
     test_refused((char[]){"config=/etc/x"}, "argument 'config=/etc/x' is not known: expected conf=FILE");
     free(large);
+}
+
+/* The sample, its keys uncommented: all keys there are, each with its default. */
+static void test_sample(void)
+{
+    struct dt_conf defaults, conf;
+    struct dtrain_error err = {""};
+    char path[4096], text[8192], *line = NULL;
+    size_t count, room = 0, used = 0;
+    const struct dt_conf_key *keys = dt_conf_keys(&count);
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/etc/dtrain.conf", getenv("DT_SRCDIR") ? getenv("DT_SRCDIR") : ".");
+    file = fopen(path, "r");
+    if (!tap_ok(file != NULL, "the sample dtrain.conf: %s", path))
+        return;
+    while (getline(&line, &room, file) > 0)
+        if (line[0] == '#' && line[1] != ' ' && used + strlen(line) < sizeof(text))
+            used += (size_t)sprintf(text + used, "%s", line + 1);
+    fclose(file);
+    free(line);
+    dt_conf_defaults(&defaults);
+    dt_conf_defaults(&conf);
+    tap_ok(dt_conf_parse(&conf, text, used, "sample", &err) == 0 &&
+               memcmp(&conf, &defaults, sizeof(conf)) == 0,
+           "its keys have their defaults (%s)", err.text);
+    for (size_t i = 0; i < count; i++) {
+        char start[64];
+
+        snprintf(start, sizeof(start), "%s = %s\n", keys[i].name, keys[i].fallback);
+        tap_holds(text, start, keys[i].name);
+    }
 }
 
 static void remove_files(void)
@@ -188,6 +227,7 @@ int main(void)
     test_port();
     test_addresses();
     test_site();
+    test_sample();
     remove_files();
     return tap_done();
 }

@@ -68,10 +68,19 @@ static const struct srun_row {
     int expected;
     const char *words; /* of what was said, or of the plan */
 } srun_rows[] = {
-    {"tp=2", {{"dtrain-tp", "2"}}, 0,
-     "1;tp=2;cp=1;ep=1;dp=2;pp=1;etp=2;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);procids=0+2:2/2:1;"
+    {"tp=2",
+     {{"dtrain-tp", "2"}},
+     0,
+     "1;tp=2;cp=1;ep=1;dp=2;pp=1;etp=2;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);"
+     "procids=0+2:2/2:1;"
      "addr=10.0.0.1;port=2"},
-    {"an order and a backend", {{"dtrain-tp", "2"}, {"dtrain-pp", "2"}, {"dtrain-order", "pp-tp-cp-ep-dp"}, {"dtrain-tp-span", "any"}, {"dtrain-backend", "host"}}, 0,
+    {"an order and a backend",
+     {{"dtrain-tp", "2"},
+      {"dtrain-pp", "2"},
+      {"dtrain-order", "pp-tp-cp-ep-dp"},
+      {"dtrain-tp-span", "any"},
+      {"dtrain-backend", "host"}},
+     0,
      "order=pp-tp-cp-ep-dp;span=any;backend=host"},
     {"on alone", {{"dtrain", "on"}}, 0, "tp=1;cp=1;ep=1;dp=4;pp=1"},
     {"a report", {{"dtrain-tp", "2"}, {"dtrain-report", "off"}}, 0, "tp=2"},
@@ -96,7 +105,8 @@ static void test_srun_row(const struct srun_row *row)
     rc = run_srun(row->options);
     plan = getenv(DT_PLAN_WIRE_NAME);
     tap_ok(rc == row->expected, "srun: %s: %d", row->name, rc);
-    tap_ok((rc == 0) == (plan != NULL), "srun: %s: %s", row->name, rc ? "no plan goes out" : "a plan goes out");
+    tap_ok((rc == 0) == (plan != NULL), "srun: %s: %s", row->name,
+           rc ? "no plan goes out" : "a plan goes out");
     tap_holds(rc == 0 && plan ? plan : fake.said, row->words, row->name);
 }
 
@@ -128,6 +138,9 @@ static void test_srun_steps(void)
     fake.layout_ids[0][0] = 9;
     test_srun_step("task ids that are none", -1, "task id 9 of rank 0 is out of range");
     set_step(S_CTX_LOCAL);
+    fake.layout_tasks[0] = fake.layout_tasks[1] = 0;
+    test_srun_step("no tasks", -1, "a step of 0 tasks is not possible");
+    set_step(S_CTX_LOCAL);
     fake.fails_item = S_JOB_ID;
     test_srun_step("no job id", -1, "Slurm does not say the step's job id");
     set_step(S_CTX_LOCAL);
@@ -136,7 +149,8 @@ static void test_srun_steps(void)
     set_step(S_CTX_LOCAL);
     fake.is_silent = true;
     fake.node_list = "127.0.0.[1-2]";
-    test_srun_step("a silent controller, addresses that lead nowhere", 0, "MASTER_ADDR is not set: node 127.0.0.1");
+    test_srun_step("a silent controller, addresses that lead nowhere", 0,
+                   "MASTER_ADDR is not set: node 127.0.0.1");
     set_step(S_CTX_LOCAL);
     fake.restart_count = 1;
     test_srun_step("a restart", 0, "port=2");
@@ -150,7 +164,13 @@ static void test_srun_inactive(void)
     set_step(S_CTX_LOCAL);
     fake.node_list = NULL; /* would be refused if it were looked at */
     tap_ok(run_srun(none) == 0 && fake.said[0] == '\0', "srun: a step without options is let through");
-    tap_ok(is_process_variable("SLURM_MPI_TYPE", NULL) && is_process_variable(DT_PLAN_WIRE_NAME, NULL), "and nothing is set");
+    tap_ok(is_process_variable("SLURM_MPI_TYPE", NULL) && is_process_variable(DT_PLAN_WIRE_NAME, NULL),
+           "and nothing is set");
+    set_step(S_CTX_LOCAL);
+    fake.step_id = SLURM_INTERACTIVE_STEP;
+    tap_ok(run_srun(off) == 0 && run_srun((const struct options[]){{"dtrain-tp", "3"}, {NULL, NULL}}) == 0 &&
+               fake.said[0] == '\0',
+           "srun: so is salloc's shell");
     set_step(S_CTX_LOCAL);
     fake.node_list = NULL;
     tap_ok(run_srun(off) == 0 && is_process_variable(DT_PLAN_WIRE_NAME, NULL), "srun: so is one that is off");
@@ -170,6 +190,13 @@ static void test_srun_inherited(void)
     setenv("SLURM_MPI_TYPE", "pmi2", 1);
     run_srun(tp);
     tap_ok(is_process_variable("SLURM_MPI_TYPE", "pmi2"), "the user's own kind of MPI stays");
+    setenv("SLURM_MPI_TYPE", "none", 1);
+    run_srun(tp);
+    tap_ok(is_process_variable("SLURM_MPI_TYPE", "none"), "none too");
+    setenv("SLURM_STEP_ID", "4294967290", 1);
+    run_srun(tp);
+    tap_ok(is_process_variable("SLURM_MPI_TYPE", "pmix"), "but not the none of salloc's shell");
+    unsetenv("SLURM_STEP_ID");
     unsetenv("SLURM_MPI_TYPE");
     unsetenv(OPTION_TP);
 }
@@ -179,7 +206,8 @@ static void test_plugstack_arguments(void)
     char *argv[] = {(char *)"conf=/nonexistent/dtrain.conf"};
 
     set_step(S_CTX_LOCAL);
-    tap_ok(slurm_spank_init(NULL, 1, argv) == 0 && slurm_spank_local_user_init(NULL, 1, argv) == 0 && fake.said[0] == '\0',
+    tap_ok(slurm_spank_init(NULL, 1, argv) == 0 && slurm_spank_local_user_init(NULL, 1, argv) == 0 &&
+               fake.said[0] == '\0',
            "srun: a broken dtrain.conf does not touch a step without options");
     slurm_spank_init(NULL, 1, argv);
     fake_option("dtrain-tp", "2");
@@ -219,12 +247,15 @@ static void test_outer(spank_context_t context)
                is_process_variable("WORLD_SIZE", NULL) && is_process_variable("MASTER_ADDR", NULL),
            "inside a step: the outer step's variables are gone");
     tap_ok(is_process_variable("PMIX_RANK", NULL) && is_process_variable("PMIX_SERVER_URI41", NULL) &&
-               is_process_variable("SLURM_MPI_TYPE", NULL), "and its PMIx");
+               is_process_variable("SLURM_MPI_TYPE", NULL),
+           "and its PMIx");
     tap_ok(is_process_variable("MASTER_PORT", "1234") && is_process_variable("OMP_NUM_THREADS", "4") &&
-               is_process_variable("PMIX_MCA_gds", "hash"), "what is somebody's own stays");
+               is_process_variable("PMIX_MCA_gds", "hash"),
+           "what is somebody's own stays");
     set_outer("1;garbage");
     slurm_spank_init(NULL, 0, NULL);
-    tap_ok(is_process_variable(DT_PLAN_WIRE_NAME, NULL) && is_process_variable("RANK", "2"), "a plan that is none is taken out");
+    tap_ok(is_process_variable(DT_PLAN_WIRE_NAME, NULL) && is_process_variable("RANK", "2"),
+           "a plan that is none is taken out");
     unsetenv("SLURM_PROCID");
     set_outer(plan);
     setenv("SLURM_PROCID", "99", 1);
@@ -247,9 +278,14 @@ static void print_mpi(void)
 static const struct {
     const char *arguments, *expected;
 } cmdlines[] = {
-    {"--dtrain-tp=2 a", "pmix"},  {"--dtrain-p 2 a", "pmix"}, {"a --dtrain-tp=2", ""},
-    {"-n 2 a", ""},               {"-n 2 --dtrain-tp 2 a", "pmix"}, {"--mpi=pmi2 --dtrain-tp=2 a", ""},
+    {"--dtrain-tp=2 a", "pmix"},
+    {"--dtrain-p 2 a", "pmix"},
+    {"a --dtrain-tp=2", ""},
+    {"-n 2 a", ""},
+    {"-n 2 --dtrain-tp 2 a", "pmix"},
+    {"--mpi=pmi2 --dtrain-tp=2 a", ""},
     {"--dtrain-tp=2 --dtrain=off a", ""},
+    {"--interactive --pty --dtrain-tp=2 bash", ""},
 };
 
 static void test_cmdlines(void)
@@ -266,8 +302,8 @@ static void test_cmdlines(void)
         if (pipe != NULL)
             pclose(pipe);
         answer[strcspn(answer, "\n")] = '\0';
-        tap_ok(strcmp(answer, cmdlines[i].expected) == 0, "srun %s: SLURM_MPI_TYPE is '%s' ('%s')", cmdlines[i].arguments,
-               cmdlines[i].expected, answer);
+        tap_ok(strcmp(answer, cmdlines[i].expected) == 0, "srun %s: SLURM_MPI_TYPE is '%s' ('%s')",
+               cmdlines[i].arguments, cmdlines[i].expected, answer);
     }
 }
 
@@ -312,9 +348,16 @@ static void end_node(void)
 static void test_environment(void)
 {
     static const char *const expected[][2] = {
-        {"RANK", "3"},           {"WORLD_SIZE", "4"},     {"LOCAL_RANK", "1"},        {"LOCAL_WORLD_SIZE", "2"},
-        {"GROUP_RANK", "1"},     {"DTRAIN_TP_RANK", "1"}, {"DTRAIN_DP_RANK", "1"},    {"MASTER_ADDR", "192.0.2.1"},
-        {"MASTER_PORT", "20007"}, {"CUDA_VISIBLE_DEVICES", "4,5"},
+        {"RANK", "3"},
+        {"WORLD_SIZE", "4"},
+        {"LOCAL_RANK", "1"},
+        {"LOCAL_WORLD_SIZE", "2"},
+        {"GROUP_RANK", "1"},
+        {"DTRAIN_TP_RANK", "1"},
+        {"DTRAIN_DP_RANK", "1"},
+        {"MASTER_ADDR", "192.0.2.1"},
+        {"MASTER_PORT", "20007"},
+        {"CUDA_VISIBLE_DEVICES", "4,5"},
     };
 
     set_node();
@@ -326,8 +369,8 @@ static void test_environment(void)
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         const char *value = fake_get(expected[i][0]);
 
-        tap_ok(value != NULL && strcmp(value, expected[i][1]) == 0, "%s is %s (%s)", expected[i][0], expected[i][1],
-               value ? value : "not set");
+        tap_ok(value != NULL && strcmp(value, expected[i][1]) == 0, "%s is %s (%s)", expected[i][0],
+               expected[i][1], value ? value : "not set");
     }
     end_node();
 }
@@ -344,7 +387,8 @@ static void test_untouched(const char *name, uint32_t step_id, const char *optio
         fake_option(option, value);
     slurm_spank_init_post_opt(NULL, 0, NULL);
     before = fake_count();
-    tap_ok(start_task(0) == 0 && fake_count() == before + 1 && fake.said[0] == '\0', "nothing is injected: %s", name);
+    tap_ok(start_task(0) == 0 && fake_count() == before + 1 && fake.said[0] == '\0',
+           "nothing is injected: %s", name);
     slurm_spank_exit(NULL, 0, NULL);
 }
 
@@ -367,10 +411,20 @@ static const struct {
     {"another version", "9;tp=2", "SLURM_DTRAIN_PLAN"},
     {"cut off", PLAN_HEAD "nodes=n[1-2];tasks=2", "SLURM_DTRAIN_PLAN"},
     {"more nodes", PLAN_HEAD "nodes=n[1-3];tasks=2(x3);procids=0+6:1;" PLAN_TAIL, "SLURM_DTRAIN_PLAN"},
-    {"more tasks", "1;tp=2;cp=1;ep=1;dp=3;pp=1;etp=2;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=4,2;procids=0+6:1;" PLAN_TAIL, "number of tasks 6, Slurm says 4"},
-    {"a node's tasks", "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=3,1;procids=0+4:1;" PLAN_TAIL, "number of tasks on this node 1, Slurm says 2"},
-    {"other task ids", PLAN_HEAD "nodes=n[1-2];tasks=2(x2);procids=0+4:1;" PLAN_TAIL, "the plan says task id 2, Slurm says 1"},
-    {"other sizes", "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);procids=0+2:2/2:1;" PLAN_TAIL, "the plan says 1, the option says --dtrain-tp=2"},
+    {"more tasks",
+     "1;tp=2;cp=1;ep=1;dp=3;pp=1;etp=2;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=4,2;"
+     "procids=0+6:1;" PLAN_TAIL,
+     "number of tasks 6, Slurm says 4"},
+    {"a node's tasks",
+     "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=3,1;"
+     "procids=0+4:1;" PLAN_TAIL,
+     "number of tasks on this node 1, Slurm says 2"},
+    {"other task ids", PLAN_HEAD "nodes=n[1-2];tasks=2(x2);procids=0+4:1;" PLAN_TAIL,
+     "the plan says task id 2, Slurm says 1"},
+    {"other sizes",
+     "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);"
+     "procids=0+2:2/2:1;" PLAN_TAIL,
+     "the plan says 1, the option says --dtrain-tp=2"},
 };
 
 static void check_failed(const char *name, const char *words, int rc)
@@ -381,7 +435,8 @@ static void check_failed(const char *name, const char *words, int rc)
     tap_ok(start_task(0) == -1, "%s: the task fails", name);
     tap_holds(fake.said, words, name);
     fake.said[0] = '\0';
-    tap_ok(start_task(1) == -1 && fake_count() == before + 1 && fake.said[0] == '\0', "%s: the others too, silently, unset", name);
+    tap_ok(start_task(1) == -1 && fake_count() == before + 1 && fake.said[0] == '\0',
+           "%s: the others too, silently, unset", name);
     end_node();
 }
 
@@ -404,7 +459,8 @@ static void test_tampered(void)
 
 static void test_failing_items(void)
 {
-    static const int items[] = {S_JOB_NODEID, S_JOB_NNODES, S_JOB_LOCAL_TASK_COUNT, S_JOB_TOTAL_TASK_COUNT, S_JOB_LOCAL_TO_GLOBAL_ID};
+    static const int items[] = {S_JOB_NODEID, S_JOB_NNODES, S_JOB_LOCAL_TASK_COUNT, S_JOB_TOTAL_TASK_COUNT,
+                                S_JOB_LOCAL_TO_GLOBAL_ID};
 
     for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
         set_node();
@@ -416,7 +472,8 @@ static void test_failing_items(void)
     check_failed("a place behind the last node", "highest place of a node 1, Slurm says 2", start_node());
     set_node();
     fake.local_tasks = 0;
-    check_failed("a node without tasks", "Slurm says that this node has 0 tasks: expected 1 to 65535", start_node());
+    check_failed("a node without tasks", "Slurm says that this node has 0 tasks: expected 1 to 65535",
+                 start_node());
 }
 
 static void test_refused_remotely(void)
@@ -463,7 +520,8 @@ static void test_wrong_tasks(void)
     set_node();
     fake.setenv_fails = "RANK";
     start_node();
-    tap_ok(start_task(0) == -1 && said("RANK cannot be set to 2"), "a variable that cannot be set fails the task");
+    tap_ok(start_task(0) == -1 && said("RANK cannot be set to 2"),
+           "a variable that cannot be set fails the task");
     slurm_spank_exit(NULL, 0, NULL);
 }
 
@@ -475,11 +533,16 @@ static void test_devices(void)
         const char *words;
     } rows[] = {
         {NULL, "0", PLAN, 0, ""}, /* not Slurm's list */
-        {"1", "0", PLAN, -1, "2 tasks on n2 have 1 GPUs: use --gpus-per-node=2, --ntasks-per-node=1, or --dtrain-backend=host"},
-        {"1", "0", "1;tp=2;cp=1;ep=1;dp=2;pp=1;etp=2;order=tp-cp-ep-dp-pp;span=node;backend=host;nodes=n[1-2];tasks=2(x2);procids=0+2:2/2:1;" PLAN_TAIL, 0, ""},
+        {"1", "0", PLAN, -1,
+         "2 tasks on n2 have 1 GPUs: use --gpus-per-node=2, --ntasks-per-node=1, or --dtrain-backend=host"},
+        {"1", "0",
+         "1;tp=2;cp=1;ep=1;dp=2;pp=1;etp=2;order=tp-cp-ep-dp-pp;span=node;backend=host;nodes=n[1-2];tasks=2("
+         "x2);procids=0+2:2/2:1;" PLAN_TAIL,
+         0, ""},
         {"2", "1", PLAN, 0, "each task has 1 of the 2 GPUs of its node in CUDA_VISIBLE_DEVICES"},
         {"8", "3,4", PLAN, 0, "use --gpus-per-node=8 or --gres=gpu:8"},
-        {"2", "0,0", PLAN, 0, "device 0 stands in the list twice: expected each once: the devices stay as Slurm set them"},
+        {"2", "0,0", PLAN, 0,
+         "device 0 stands in the list twice: expected each once: the devices stay as Slurm set them"},
         {"2", "a b", PLAN, 0, "the devices stay as Slurm set them"},
         {"2", "NoDevFiles", PLAN, 0, ""},
         {"2", "", PLAN, 0, ""},
@@ -493,10 +556,11 @@ static void test_devices(void)
         fake_put("CUDA_VISIBLE_DEVICES", rows[i].list);
         fake_put("ROCR_VISIBLE_DEVICES", rows[i].list);
         start_node();
-        tap_ok(start_task(0) == rows[i].expected, "devices \"%s\" of %s: %d", rows[i].list, rows[i].on_node ? rows[i].on_node : "-",
-               rows[i].expected);
+        tap_ok(start_task(0) == rows[i].expected, "devices \"%s\" of %s: %d", rows[i].list,
+               rows[i].on_node ? rows[i].on_node : "-", rows[i].expected);
         tap_holds(fake.said, rows[i].words, "and what is said");
-        tap_ok((rows[i].words[0] == '\0') == (fake.said[0] == '\0') && !strstr(fake.said, "ROCR"), "once or not at all");
+        tap_ok((rows[i].words[0] == '\0') == (fake.said[0] == '\0') && !strstr(fake.said, "ROCR"),
+               "once or not at all");
         tap_ok(strcmp(fake_get("CUDA_VISIBLE_DEVICES"), rows[i].list) == 0, "and they stay");
         slurm_spank_exit(NULL, 0, NULL);
     }
@@ -510,13 +574,17 @@ static void test_other_contexts(void)
 
     for (size_t i = 0; i < sizeof(contexts) / sizeof(contexts[0]); i++) {
         fake_reset(contexts[i]);
-        tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 0 && fake.said[0] == '\0', "nothing is done in context %d", contexts[i]);
+        tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 0 && fake.said[0] == '\0',
+               "nothing is done in context %d", contexts[i]);
     }
     set_step(S_CTX_ALLOCATOR);
-    tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 11, "sbatch knows the options (%u)", fake.options);
-    tap_ok(fake_option("dtrain-tp", "2") == 0 && fake_option("dtrain-tp", "-2") == -1, "and refuses a bad value");
+    tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 11, "sbatch knows the options (%u)",
+           fake.options);
+    tap_ok(fake_option("dtrain-tp", "2") == 0 && fake_option("dtrain-tp", "-2") == -1,
+           "and refuses a bad value");
     tap_holds(fake.said, "dtrain: --dtrain-tp: '-2'", "naming it");
-    tap_ok(slurm_spank_exit(NULL, 0, NULL) == 0 && slurm_spank_exit(NULL, 0, NULL) == 0, "an end without a start");
+    tap_ok(slurm_spank_exit(NULL, 0, NULL) == 0 && slurm_spank_exit(NULL, 0, NULL) == 0,
+           "an end without a start");
 }
 
 static void test_register_fails(void)

@@ -19,7 +19,11 @@ static const struct good {
     {"2,3", 2, {1, 0}, 2, "3,2"},
     {"4,5,6,7", 4, {3}, 1, "7,4,5,6"},
     {"4,5,6,7", 4, {2, 0, 3, 1}, 4, "6,4,7,5"},
-    {"GPU-8f2a1b3c-0000-1111-2222-333344445555,GPU-1", 2, {1, 0}, 2, "GPU-1,GPU-8f2a1b3c-0000-1111-2222-333344445555"},
+    {"GPU-8f2a1b3c-0000-1111-2222-333344445555,GPU-1",
+     2,
+     {1, 0},
+     2,
+     "GPU-1,GPU-8f2a1b3c-0000-1111-2222-333344445555"},
     {"MIG-GPU-8f2a/1/0,MIG-5c89", 2, {1}, 1, "MIG-5c89,MIG-GPU-8f2a/1/0"},
     {"0.0,0.1", 2, {1}, 1, "0.1,0.0"},
     {"", 0, {0}, 0, ""},
@@ -59,7 +63,8 @@ static void test_good(const struct good *row)
 
     tap_ok(rc == 0 && visible.count == row->count, "reads \"%s\"", row->text);
     rc = dt_visible_format(formatted, &visible, row->own_count ? row->own : NULL, row->own_count, &err);
-    if (!tap_ok(rc == 0 && strcmp(formatted, row->expected) == 0, "\"%s\" becomes \"%s\"", row->text, row->expected))
+    if (!tap_ok(rc == 0 && strcmp(formatted, row->expected) == 0, "\"%s\" becomes \"%s\"", row->text,
+                row->expected))
         printf("# got \"%s\" (%s)\n", formatted, err.text);
 }
 
@@ -97,8 +102,10 @@ static void test_bounds(void)
     char *wide = make_list(1, DT_VISIBLE_ENTRY_MAX), *wider = make_list(1, DT_VISIBLE_ENTRY_MAX + 1);
     char *longest = make_list(200, 100);
 
-    tap_ok(dt_visible_parse(&visible, most, "X", NULL) == 0 && visible.count == DT_VISIBLE_ENTRIES_MAX, "the most entries");
-    tap_ok(dt_visible_format(formatted, &visible, NULL, 0, NULL) == 0 && strcmp(formatted, most) == 0, "and back");
+    tap_ok(dt_visible_parse(&visible, most, "X", NULL) == 0 && visible.count == DT_VISIBLE_ENTRIES_MAX,
+           "the most entries");
+    tap_ok(dt_visible_format(formatted, &visible, NULL, 0, NULL) == 0 && strcmp(formatted, most) == 0,
+           "and back");
     tap_ok(dt_visible_parse(&visible, wide, "X", NULL) == 0, "the widest entry");
     test_refused(more, "more than 256 devices", "one entry too many");
     test_refused(wider, "does not begin with a device", "an entry too wide");
