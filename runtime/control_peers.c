@@ -60,7 +60,7 @@ static int lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
 
     if (are_known(control, ranks, n))
         return 0;
-    dt_tree_lookup(control, ranks, n);
+    dt_control_send_lookup(control, ranks, n);
     while (!are_known(control, ranks, n)) {
         if (parent == DT_RANK_NONE)
             return dt_error_set(err, "rank 0 knows no address of a rank that joined");

@@ -8,6 +8,7 @@
 
 #include "comm.h"
 #include "core/plan_wire.h"
+#include "host_thread.h"
 
 const char *dtrain_version(void)
 {
@@ -54,13 +55,6 @@ static void *bring_up(void *argument)
     return NULL;
 }
 
-static int start_thread(struct dtrain_world *world, struct dtrain_error *err)
-{
-    int rc = pthread_create(&world->thread, NULL, bring_up, world);
-
-    return rc == 0 ? 0 : dt_error_set(err, "cannot start the thread that brings the world up: %s", strerror(rc));
-}
-
 int dt_world_start(struct dtrain_world **made, const struct dt_world_start *start, struct dtrain_error *err)
 {
     struct dtrain_world *world = calloc(1, sizeof(*world));
@@ -82,7 +76,7 @@ int dt_world_start(struct dtrain_world **made, const struct dt_world_start *star
     world->deadline = dt_deadline_after_ms(start->settings.init_timeout_ms);
     world->phases = start->phases;
     dt_world_comms_init(&world->comms);
-    if (start_thread(world, err) < 0) {
+    if (dt_host_thread_start(&world->thread, bring_up, world, "the thread that brings the world up", err) < 0) {
         world_destroy(world);
         return -1;
     }

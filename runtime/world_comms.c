@@ -16,6 +16,7 @@
 /* A group and its communicator. Groups of the same members, whatever their axes, share one. */
 struct dt_world_comm {
     struct dt_world_comm *next;
+    unsigned axes; /* for which it was made first */
     struct dt_comm_request request;
     uint32_t *members;
     struct dtrain_comm *comm; /* NULL: not made yet */
@@ -79,6 +80,7 @@ static struct dt_world_comm *entry_create(struct dtrain_world *world, const stru
         entry->members[i] = (uint32_t)dtrain_group_member(world, group, i);
     axes_name(axes, sizeof(axes), group->axes);
     snprintf(entry->request.name, DT_COMM_NAME_MAX, "dtrain/%s/%d", axes, group->index);
+    entry->axes = group->axes;
     entry->request.channel = channel_of(group);
     entry->request.size = group->size;
     entry->request.rank = group->rank;
@@ -294,8 +296,12 @@ static int exchange_id(struct dtrain_world *world, struct dt_world_comm *entry, 
 static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm, struct dtrain_error *err)
 {
     struct dt_deadline deadline = dt_deadline_after_ms(world->settings.timeout_ms);
-    struct dt_world_comm *entry = entry_of(world, axes, err);
+    struct dt_world_comm *entry = world->comms.list;
 
+    while (entry != NULL && entry->axes != axes)
+        entry = entry->next;
+    if (entry == NULL)
+        entry = entry_of(world, axes, err);
     if (entry == NULL)
         return -1;
     if (entry->comm == NULL && (exchange_id(world, entry, &deadline, err) < 0 ||
