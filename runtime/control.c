@@ -74,7 +74,8 @@ int dt_control_start(struct dt_control *control, struct dtrain_error *err)
 
 static void place_in_tree(struct dt_control *control)
 {
-    uint32_t node = dt_plan_rank_node(control->plan, control->rank), nodes = dt_plan_node_count(control->plan);
+    uint32_t node = dt_plan_rank_node(control->plan, control->rank),
+             nodes = dt_plan_node_count(control->plan);
     uint64_t first = (uint64_t)node * DT_CONTROL_FANOUT + 1, last = first + DT_CONTROL_FANOUT;
 
     if (!dt_tree_is_leader(control, control->rank))
@@ -131,8 +132,8 @@ static void init_lock(struct dt_control *control)
     pthread_condattr_destroy(&attributes);
 }
 
-int dt_control_create(struct dt_control **made, const struct dt_plan *plan, uint32_t rank,
-                      const char *ifname, const struct dt_log *log, struct dtrain_error *err)
+int dt_control_create(struct dt_control **made, const struct dt_plan *plan, uint32_t rank, const char *ifname,
+                      const struct dt_log *log, struct dtrain_error *err)
 {
     struct dt_control *control = calloc(1, sizeof(*control));
 

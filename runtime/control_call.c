@@ -41,8 +41,8 @@ int dt_control_call(const struct dt_address *address, bool is_local, const struc
         errno = saved;
     }
     saved = errno;
-    dt_error_set(err, "cannot connect to %s: %s", is_local ? "its Unix socket" : dt_address_text(address, text),
-                 strerror(errno));
+    dt_error_set(err, "cannot connect to %s: %s",
+                 is_local ? "its Unix socket" : dt_address_text(address, text), strerror(errno));
     errno = saved;
     return -1;
 }
@@ -53,8 +53,9 @@ static void pause_ms(int ms)
 }
 
 /* Tries until the deadline; a refusal is believed sooner, and inside a node TCP is the second choice. */
-int dt_control_call_seat(const struct dt_control_seat *seat, bool is_local, const struct dt_greeting *greeting,
-                       const struct dt_deadline *deadline, int *fd, struct dtrain_error *err)
+int dt_control_call_seat(const struct dt_control_seat *seat, bool is_local,
+                         const struct dt_greeting *greeting, const struct dt_deadline *deadline, int *fd,
+                         struct dtrain_error *err)
 {
     struct dt_deadline refused = dt_deadline_after_ms(REFUSED_MS);
 

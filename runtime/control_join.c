@@ -21,7 +21,8 @@ static void linger(struct dt_control *control)
         continue;
 }
 
-static int wait_verdict(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err)
+static int wait_verdict(struct dt_control *control, const struct dt_deadline *deadline,
+                        struct dtrain_error *err)
 {
     struct dt_deadline patient = patient_deadline(deadline);
     char text[DT_MESSAGE_TEXT_MAX];
@@ -45,14 +46,16 @@ static int join_parent(struct dt_control *control, const struct dt_control_seat 
 {
     struct dt_greeting greeting = {.purpose = DT_PURPOSE_CONTROL, .rank = control->rank};
     uint32_t parent = dt_control_parent(control->plan, control->rank);
-    bool is_local = dt_plan_rank_node(control->plan, parent) == dt_plan_rank_node(control->plan, control->rank);
+    bool is_local =
+        dt_plan_rank_node(control->plan, parent) == dt_plan_rank_node(control->plan, control->rank);
     char who[DT_RANK_TEXT_MAX];
     const struct dt_link *link;
     int fd;
 
     memcpy(greeting.token, seat->token, DT_TOKEN_SIZE);
     if (dt_control_call_seat(seat, is_local, &greeting, deadline, &fd, err) < 0)
-        return dt_error_prefix(err, "%s, whom this rank reports to", dt_rank_text(control->plan, parent, who, sizeof(who)));
+        return dt_error_prefix(err, "%s, whom this rank reports to",
+                               dt_rank_text(control->plan, parent, who, sizeof(who)));
     pthread_mutex_lock(&control->lock);
     link = dt_tree_add(control, fd, parent, DT_LINK_PARENT);
     pthread_mutex_unlock(&control->lock);
@@ -60,8 +63,8 @@ static int join_parent(struct dt_control *control, const struct dt_control_seat 
 }
 
 int dt_control_join(struct dt_control *control, const struct dt_control_seat *parent,
-                    const struct dt_opinion *opinion, const char *failure,
-                    const struct dt_deadline *deadline, struct dtrain_error *err)
+                    const struct dt_opinion *opinion, const char *failure, const struct dt_deadline *deadline,
+                    struct dtrain_error *err)
 {
     struct dtrain_error own;
     int rc;
@@ -106,8 +109,7 @@ static int leave_early(struct dt_control *control, struct dtrain_error *err)
     return dt_error_set(err, "%s", why);
 }
 
-int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline,
-                     struct dtrain_error *err)
+int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err)
 {
     struct dt_deadline patient = patient_deadline(deadline);
     bool in_time = true;
@@ -124,7 +126,8 @@ int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadl
     if (control->phase != DT_PHASE_DONE && (control->is_stopped || control->death_count > 0))
         rc = leave_early(control, err);
     else if (control->phase != DT_PHASE_DONE)
-        rc = dt_error_set(err, "not all ranks came to dtrain_finalize within %.4g s", deadline->timeout_ms / 1000.0);
+        rc = dt_error_set(err, "not all ranks came to dtrain_finalize within %.4g s",
+                          deadline->timeout_ms / 1000.0);
     pthread_mutex_unlock(&control->lock);
     return rc;
 }

@@ -42,7 +42,8 @@ static void say_root_missing(struct dt_control *control)
 {
     char text[DT_MESSAGE_TEXT_MAX];
 
-    snprintf(text, sizeof(text), "rank 0 (task %u) on %s did not come to dtrain_finalize when others waited for it",
+    snprintf(text, sizeof(text),
+             "rank 0 (task %u) on %s did not come to dtrain_finalize when others waited for it",
              dt_plan_rank_procid(control->plan, 0), dt_plan_node_name(control->plan, 0));
     dt_tree_stop(control, text, NULL);
 }
@@ -61,7 +62,8 @@ void dt_control_roll_call(struct dt_control *control, const struct dt_link *from
 }
 
 /* Whoever comes during a roll call is in time, but has no time of its own left. */
-void dt_control_roll_start(struct dt_control *control, const struct dt_deadline *deadline, enum dt_control_phase phase)
+void dt_control_roll_start(struct dt_control *control, const struct dt_deadline *deadline,
+                           enum dt_control_phase phase)
 {
     int64_t at_ns = control->deadline.at_ns;
 

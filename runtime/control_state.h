@@ -28,7 +28,7 @@ struct dt_control {
     const struct dt_plan *plan;
     const struct dt_log *log;
     uint32_t rank, world;
-    uint32_t local_children; /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
+    uint32_t local_children;        /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
     uint32_t first_node, last_node; /* nodes whose leaders are children: first <= i < last */
 
     pthread_mutex_t lock; /* guards all that follows */
@@ -97,8 +97,7 @@ void dt_tree_done(struct dt_control *control);
 
 /* Both tell everybody but `from`, who knows. Only the first stop counts, and each death once. */
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
-void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text,
-                   const struct dt_link *from);
+void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
 /* Whether all children know that the world is stopped. */
@@ -122,8 +121,7 @@ int dt_control_roll_due_ms(const struct dt_control *control);
 
 void dt_control_send_empty(struct dt_control *control, struct dt_link *link, enum dt_message_kind kind);
 void dt_control_send_stop(struct dt_control *control, struct dt_link *link);
-void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank,
-                          const char *text);
+void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank, const char *text);
 void dt_control_send_hello(struct dt_control *control, struct dt_link *link);
 void dt_control_send_go(struct dt_control *control, struct dt_link *link);
 void dt_control_send_roll(struct dt_control *control, struct dt_link *link);
@@ -143,12 +141,11 @@ bool dt_control_is_dead(const struct dt_control *control, uint32_t rank, struct 
 /* ---- control_call.c: connecting; all without the lock ------------------------ */
 
 /* One attempt at a connection that has greeted; -1 with the reason, and errno. */
-int dt_control_call(const struct dt_address *address, bool is_local,
-                    const struct dt_greeting *greeting, const struct dt_deadline *deadline, int *fd,
-                    struct dtrain_error *err);
+int dt_control_call(const struct dt_address *address, bool is_local, const struct dt_greeting *greeting,
+                    const struct dt_deadline *deadline, int *fd, struct dtrain_error *err);
 /* Tries until the deadline; a refusal is believed sooner, and inside a node TCP is the second choice. */
 int dt_control_call_seat(const struct dt_control_seat *seat, bool is_local,
-                         const struct dt_greeting *greeting, const struct dt_deadline *deadline,
-                         int *fd, struct dtrain_error *err);
+                         const struct dt_greeting *greeting, const struct dt_deadline *deadline, int *fd,
+                         struct dtrain_error *err);
 
 #endif

@@ -171,7 +171,8 @@ void dt_tree_check_joined(struct dt_control *control)
         dt_control_send_hello(control, dt_tree_parent(control));
 }
 
-void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion, const struct dt_deadline *deadline)
+void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
+                  const struct dt_deadline *deadline)
 {
     struct dt_opinions below = control->opinions;
 

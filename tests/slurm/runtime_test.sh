@@ -1,6 +1,6 @@
 #!/bin/bash
-# The library on a real cluster: worlds come up, whoever is missing or differs is named to everyone, a death is
-# known to all, and what cannot work says why.
+# The library on a real cluster: worlds come up, whoever is missing or differs is named to everyone, a death
+# is known to all, and what cannot work says why.
 set -u
 # shellcheck source=tests/slurm/lib.sh
 . "$(dirname "$0")/lib.sh"
