@@ -41,7 +41,8 @@ static const struct row {
     {"version", KIND_FLAG, offsetof(struct options, version), NULL, "print the version and exit"},
 };
 
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+/* getopt_long() returns a row's index above all characters; equal values would make any prefix unambiguous. */
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), FIRST_VALUE = 256 };
 
 static const struct options defaults = {
     .data = "/usr/share/common-licenses/GPL-3",
@@ -139,12 +140,12 @@ static int refuse(char **argv, int returned, struct dtrain_error *err)
 static int parse_all(struct options *options, const struct option *longs, int argc, char **argv,
                      struct dtrain_error *err)
 {
-    int returned, index = 0;
+    int returned;
 
-    while ((returned = getopt_long(argc, argv, ":", longs, &index)) != -1) {
-        if (returned != 0)
+    while ((returned = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+        if (returned < FIRST_VALUE)
             return refuse(argv, returned, err);
-        if (parse_value(options, &rows[index], optarg, err) != 0)
+        if (parse_value(options, &rows[returned - FIRST_VALUE], optarg, err) != 0)
             return -1;
     }
     if (optind < argc)
@@ -159,6 +160,7 @@ int options_parse(struct options *options, int argc, char **argv, struct dtrain_
     for (int i = 0; i < ROW_COUNT; i++) {
         longs[i].name = rows[i].name;
         longs[i].has_arg = rows[i].value ? required_argument : no_argument;
+        longs[i].val = FIRST_VALUE + i;
     }
     *options = defaults;
     optind = 0; /* parse from the start, whoever parsed before */

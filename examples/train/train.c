@@ -26,11 +26,11 @@ struct run {
     const struct options *options;
     struct grid grid;
     struct shape shape;
+    struct data data;
     struct model model;
     struct gradients gradients;
     struct schedule schedule;
     struct stage stage;
-    struct data data;
     uint64_t step; /* done so far */
 };
 
@@ -71,8 +71,8 @@ static int prepare(struct run *run, struct dtrain_error *err)
     struct grid *grid = &run->grid;
 
     if (common(grid->world, shape_make(&run->shape, options, &grid->layout, err), err) != 0 ||
-        grid_agree(grid, build(run, err), err) != 0 ||
-        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0)
+        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 ||
+        grid_agree(grid, build(run, err), err) != 0)
         return -1;
     if (options->save != NULL && checkpoint_check(grid, options->save, err) != 0)
         return -1;
@@ -119,11 +119,11 @@ static int train(struct run *run, struct dtrain_error *err)
 
 static void clear(struct run *run)
 {
-    data_clear(&run->data);
     stage_destroy(&run->stage);
     schedule_clear(&run->schedule);
     gradients_destroy(&run->gradients);
     model_destroy(&run->model);
+    data_clear(&run->data);
 }
 
 static int run_in_world(struct dtrain_world *world, const struct options *options, struct dtrain_error *err)
