@@ -12,7 +12,7 @@
 #include "shape.h"
 
 struct grid {
-    struct dtrain_world *world;     /* borrowed */
+    struct dtrain_world *world; /* borrowed */
     const struct compute *compute;
     struct layout layout;
     struct dtrain_comm *tp, *pp, *dp;
@@ -20,8 +20,14 @@ struct grid {
     void *staging; /* device memory for what travels from host to host */
 };
 
-/* Refuses a world with axes that this program has no use for, or with memory it cannot compute on. */
-int grid_open(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
+/*
+ * Starts *grid. Refuses a world with axes that this program has no use for, or with memory it cannot compute on;
+ * every rank finds the same.
+ */
+int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
+
+/* Gets what grid_choose() chose. The caller ends it with grid_close(), also after a failure. */
+int grid_open(struct grid *grid, struct dtrain_error *err);
 int grid_close(struct grid *grid, struct dtrain_error *err);
 
 bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, writes and speaks */

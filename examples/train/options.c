@@ -28,7 +28,7 @@ static const struct row {
     {"microbatches", KIND_SIZE, offsetof(struct options, microbatches), "N",
      "pieces of each data-parallel rank's share (4)"},
     {"steps", KIND_STEPS, offsetof(struct options, steps), "N",
-     "number of the last step, also after --resume (300)"},
+     "number of the last step, also after --resume (200)"},
     {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
@@ -52,7 +52,7 @@ static const struct options defaults = {
     .seq = 64,
     .batch = 16,
     .microbatches = 4,
-    .steps = 300,
+    .steps = 200,
     .lr = 0.001,
     .seed = 1,
 };

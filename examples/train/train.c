@@ -129,8 +129,10 @@ static void clear(struct run *run)
 static int run_in_world(struct dtrain_world *world, const struct options *options, struct dtrain_error *err)
 {
     struct run run = {.options = options};
-    int rc = grid_open(&run.grid, world, err);
+    int rc = common(world, grid_choose(&run.grid, world, err), err);
 
+    if (rc == 0)
+        rc = grid_open(&run.grid, err);
     if (rc == 0)
         rc = prepare(&run, err);
     if (rc == 0)

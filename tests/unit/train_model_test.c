@@ -38,7 +38,7 @@ static int bench_open(struct bench *bench, struct dtrain_world *world, int batch
         .options = {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
         .data = {text, sizeof(text)},
     };
-    if (grid_open(&bench->grid, world, &err) == 0 &&
+    if (grid_choose(&bench->grid, world, &err) == 0 && grid_open(&bench->grid, &err) == 0 &&
         shape_make(&bench->shape, &bench->options, &bench->grid.layout, &err) == 0 &&
         model_create(&bench->model, bench->grid.compute, &bench->shape, 3, &err) == 0 &&
         gradients_create(&bench->gradients, &bench->grid, &bench->model, &err) == 0 &&
@@ -176,7 +176,8 @@ static void check_buckets(struct dtrain_world *world)
     struct model model;
     struct gradients gradients;
 
-    grid_open(&grid, world, NULL);
+    grid_choose(&grid, world, NULL);
+    grid_open(&grid, NULL);
     shape_make(&shape, &options, &grid.layout, NULL);
     model_create(&model, grid.compute, &shape, 1, NULL);
     gradients_create(&gradients, &grid, &model, NULL);
