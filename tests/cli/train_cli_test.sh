@@ -13,7 +13,7 @@ small="--layers=1 --hidden=16 --heads=2 --seq=16 --batch=4 --microbatches=2 --lr
 # A text of its own, so that the test needs none of the machine's.
 for i in $(seq 200); do printf 'The %s. line of a text to learn from. ' "$i"; done >"$dir/text"
 
-# A size that no machine has is an error of ours, not one of the sanitizer.
+# A size that no machine has is an error of ours, not the sanitizer's.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1
 
 # One task outside Slurm, whatever step this test itself may run in.
@@ -58,7 +58,9 @@ says 1 "--data $dir: expected a regular file" --data "$dir"
 says 1 "--data $dir/text has $(stat -c %s "$dir/text") bytes, fewer than the 8001" --seq 8000
 says 1 "--hidden 15 cannot be split over heads=2: use a multiple of 2" --hidden 15
 says 1 "--batch 5 cannot be split over dp=1 and --microbatches 2: use a multiple of 2" --batch 5
-says 1 "cannot allocate" --seq 1 --hidden 32768 --layers 32768
+t_holds "a model that fits nowhere is an error" "$(run --seq 1 --hidden 32768 --layers 32768 2>&1; echo "$?")" \
+  "bytes for the model: use smaller sizes or more ranks
+1"
 says 1 "--save $dir: exists and is no regular file" --save "$dir"
 says 1 "--save $dir/no/file: cannot write to its directory" --save "$dir/no/file"
 says 1 "cannot read checkpoint $dir/none: No such file or directory" --resume "$dir/none"
