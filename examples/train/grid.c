@@ -81,17 +81,24 @@ int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t co
     return reduce(grid, comm, x, count, DTRAIN_FLOAT32, op, err);
 }
 
-int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
-                  struct dtrain_error *err)
+int grid_gather(struct grid *grid, const float *from, float *to, size_t count, struct dtrain_error *err)
 {
     if (grid->compute->synchronize(err) != 0 ||
-        dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
+        dtrain_all_gather(grid->tp, from, to, count, DTRAIN_FLOAT32, grid->main, err) != 0)
         return -1;
     return dtrain_stream_synchronize(grid->main, err);
 }
 
-int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n, enum dtrain_op op,
-                       struct dtrain_error *err)
+int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
+                  struct dtrain_error *err)
+{
+    if (grid->compute->synchronize(err) != 0 || dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
+        return -1;
+    return dtrain_stream_synchronize(grid->main, err);
+}
+
+int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n,
+                       enum dtrain_op op, struct dtrain_error *err)
 {
     grid->compute->copy_in(grid->staging, values, n * sizeof(*values));
     if (reduce(grid, comm, grid->staging, n, DTRAIN_FLOAT64, op, err) != 0)

@@ -21,8 +21,8 @@ struct grid {
 };
 
 /*
- * Starts *grid. Refuses a world with axes that this program has no use for, or with memory it cannot compute on;
- * every rank finds the same.
+ * Starts *grid. Refuses a world with axes that this program has no use for, or with memory that it cannot
+ * compute on; every rank finds the same.
  */
 int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
 
@@ -36,14 +36,17 @@ bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, write
 int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t count, enum dtrain_op op,
                 struct dtrain_error *err);
 
-/* Transfers with neighbouring stages, in device memory. */
+/* to[tp, count] = the count floats at `from` of each tp rank, in device memory. */
+int grid_gather(struct grid *grid, const float *from, float *to, size_t count, struct dtrain_error *err);
+
+/* Transfers between pipeline stages, in device memory. */
 int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
                   struct dtrain_error *err);
 
-/* The same for n doubles in host memory; n <= GRID_VALUES_MAX. */
+/* grid_reduce() for a few doubles in host memory; n <= GRID_VALUES_MAX. */
 #define GRID_VALUES_MAX 8
-int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n, enum dtrain_op op,
-                       struct dtrain_error *err);
+int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n,
+                       enum dtrain_op op, struct dtrain_error *err);
 
 /* Host memory of world rank 0 to all ranks. */
 int grid_share(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err);

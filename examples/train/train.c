@@ -60,9 +60,11 @@ static int build(struct run *run, struct dtrain_error *err)
 
     if (model_create(&run->model, run->grid.compute, shape, run->options->seed, err) != 0 ||
         gradients_create(&run->gradients, &run->grid, &run->model, err) != 0 ||
-        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches, err) != 0)
+        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches,
+                      err) != 0)
         return -1;
-    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots, err);
+    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots,
+                        err);
 }
 
 static int prepare(struct run *run, struct dtrain_error *err)

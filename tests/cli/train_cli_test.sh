@@ -45,6 +45,7 @@ t_holds "the first line has the layout" "$(printf '%s\n' "$out" | head -n 1)" "t
 t_is "then come 30 steps in the form promised" \
   "$(printf '%s\n' "$out" | grep -cE '^step [0-9]+ loss [0-9]+\.[0-9]{8} tokens/s [0-9]+$')" 30
 t_holds "the last line sums up" "$(printf '%s\n' "$out" | tail -n 1)" "train: 30 steps in "
+# shellcheck disable=SC2016  # awk's own
 t_ok "the loss falls" awk 'NR == 1 { first = $2 } END { exit !($2 < first - 1) }' <(printf '%s\n' "$out" | losses)
 t_is "the same command has the same losses" "$(run --steps 5 | losses)" "$(run --steps 5 | losses)"
 t_ok "another seed has others" test "$(run --steps 1 | losses)" != "$(run --steps 1 --seed 2 | losses)"

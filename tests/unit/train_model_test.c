@@ -35,7 +35,8 @@ static int bench_open(struct bench *bench, struct dtrain_world *world, int batch
     struct dtrain_error err = {""};
 
     *bench = (struct bench){
-        .options = {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
+        .options =
+            {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
         .data = {text, sizeof(text)},
     };
     if (grid_choose(&bench->grid, world, &err) == 0 && grid_open(&bench->grid, &err) == 0 &&
@@ -127,7 +128,8 @@ static void check_start(struct dtrain_world *world)
 
     bench_open(&bench, world, 4, 1);
     loss = run(&bench);
-    if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1, "an untrained model knows nothing: loss is log 256"))
+    if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1,
+                "an untrained model knows nothing: loss is log 256"))
         printf("# %g\n", loss);
     bench_close(&bench);
 }
@@ -170,7 +172,8 @@ static void check_clip(struct dtrain_world *world)
 /* Buckets of a model of 4 MiB: they cover the buffer, and the first is closed by its own cap. */
 static void check_buckets(struct dtrain_world *world)
 {
-    struct options options = {.layers = 2, .hidden = 256, .heads = 2, .seq = 8, .batch = 1, .microbatches = 1};
+    struct options options = {
+        .layers = 2, .hidden = 256, .heads = 2, .seq = 8, .batch = 1, .microbatches = 1};
     struct grid grid;
     struct shape shape;
     struct model model;
