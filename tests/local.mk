@@ -8,4 +8,4 @@ include tests/train.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
-EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh tests/slurm/stage.sh
+EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh tests/slurm/stage.sh tests/slurm/extern_test.sh
