@@ -42,9 +42,9 @@ struct vocabulary {
 
 struct adamw {
     float lr, beta1, beta2, epsilon;
-    float decay;        /* decoupled weight decay; 0 for biases and norms */
-    float correction1;  /* 1 - beta1^t, t the step from 1 */
-    float correction2;  /* 1 - beta2^t */
+    float decay;          /* decoupled weight decay; 0 for biases and norms */
+    float correction1;    /* 1 - beta1^t, t the step from 1 */
+    float correction2;    /* 1 - beta2^t */
     float gradient_scale; /* 1, or what clipping makes of it */
 };
 

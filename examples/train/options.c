@@ -18,8 +18,8 @@ static const struct row {
     const char *value; /* NULL: takes none */
     const char *help;
 } rows[] = {
-    {"data", KIND_TEXT, offsetof(struct options, data), "FILE", "text to learn, as bytes ("
-     "/usr/share/common-licenses/GPL-3)"},
+    {"data", KIND_TEXT, offsetof(struct options, data), "FILE",
+     "text to learn, as bytes (/usr/share/common-licenses/GPL-3)"},
     {"layers", KIND_SIZE, offsetof(struct options, layers), "N", "transformer blocks (4)"},
     {"hidden", KIND_SIZE, offsetof(struct options, hidden), "N", "width of the model (64)"},
     {"heads", KIND_SIZE, offsetof(struct options, heads), "N", "attention heads (8)"},
@@ -28,7 +28,7 @@ static const struct row {
     {"microbatches", KIND_SIZE, offsetof(struct options, microbatches), "N",
      "pieces of each data-parallel rank's share (4)"},
     {"steps", KIND_STEPS, offsetof(struct options, steps), "N",
-     "number of the last step, also after --resume (300)"},
+     "number of the last step, also after --resume (200)"},
     {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
@@ -41,7 +41,7 @@ static const struct row {
     {"version", KIND_FLAG, offsetof(struct options, version), NULL, "print the version and exit"},
 };
 
-/* getopt_long() returns a row's index above all characters; equal values would make any prefix unambiguous. */
+/* getopt_long() returns FIRST_VALUE and a row's index; were they all alike, no prefix would be ambiguous. */
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), FIRST_VALUE = 256 };
 
 static const struct options defaults = {
@@ -52,7 +52,7 @@ static const struct options defaults = {
     .seq = 64,
     .batch = 16,
     .microbatches = 4,
-    .steps = 300,
+    .steps = 200,
     .lr = 0.001,
     .seed = 1,
 };
@@ -77,7 +77,8 @@ static int parse_real(double *to, const struct row *row, const char *text, struc
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !isfinite(value) || value < 0)
-        return error_set(err, "--%s=%s: expected a number that is not negative, such as 0.001", row->name, text);
+        return error_set(err, "--%s=%s: expected a number that is not negative, such as 0.001", row->name,
+                         text);
     *to = value;
     return 0;
 }

@@ -60,9 +60,11 @@ static int build(struct run *run, struct dtrain_error *err)
 
     if (model_create(&run->model, run->grid.compute, shape, run->options->seed, err) != 0 ||
         gradients_create(&run->gradients, &run->grid, &run->model, err) != 0 ||
-        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches, err) != 0)
+        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches,
+                      err) != 0)
         return -1;
-    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots, err);
+    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots,
+                        err);
 }
 
 static int prepare(struct run *run, struct dtrain_error *err)
@@ -129,8 +131,10 @@ static void clear(struct run *run)
 static int run_in_world(struct dtrain_world *world, const struct options *options, struct dtrain_error *err)
 {
     struct run run = {.options = options};
-    int rc = grid_open(&run.grid, world, err);
+    int rc = common(world, grid_choose(&run.grid, world, err), err);
 
+    if (rc == 0)
+        rc = grid_open(&run.grid, err);
     if (rc == 0)
         rc = prepare(&run, err);
     if (rc == 0)

@@ -13,7 +13,7 @@ small="--layers=1 --hidden=16 --heads=2 --seq=16 --batch=4 --microbatches=2 --lr
 # A text of its own, so that the test needs none of the machine's.
 for i in $(seq 200); do printf 'The %s. line of a text to learn from. ' "$i"; done >"$dir/text"
 
-# A size that no machine has is an error of ours, not one of the sanitizer.
+# A size that no machine has is an error of ours, not the sanitizer's.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1
 
 # One task outside Slurm, whatever step this test itself may run in.
@@ -45,6 +45,7 @@ t_holds "the first line has the layout" "$(printf '%s\n' "$out" | head -n 1)" "t
 t_is "then come 30 steps in the form promised" \
   "$(printf '%s\n' "$out" | grep -cE '^step [0-9]+ loss [0-9]+\.[0-9]{8} tokens/s [0-9]+$')" 30
 t_holds "the last line sums up" "$(printf '%s\n' "$out" | tail -n 1)" "train: 30 steps in "
+# shellcheck disable=SC2016  # awk's own
 t_ok "the loss falls" awk 'NR == 1 { first = $2 } END { exit !($2 < first - 1) }' <(printf '%s\n' "$out" | losses)
 t_is "the same command has the same losses" "$(run --steps 5 | losses)" "$(run --steps 5 | losses)"
 t_ok "another seed has others" test "$(run --steps 1 | losses)" != "$(run --steps 1 --seed 2 | losses)"
@@ -58,7 +59,9 @@ says 1 "--data $dir: expected a regular file" --data "$dir"
 says 1 "--data $dir/text has $(stat -c %s "$dir/text") bytes, fewer than the 8001" --seq 8000
 says 1 "--hidden 15 cannot be split over heads=2: use a multiple of 2" --hidden 15
 says 1 "--batch 5 cannot be split over dp=1 and --microbatches 2: use a multiple of 2" --batch 5
-says 1 "cannot allocate" --seq 1 --hidden 32768 --layers 32768
+t_holds "a model that fits nowhere is an error" "$(run --seq 1 --hidden 32768 --layers 32768 2>&1; echo "$?")" \
+  "bytes for the model: use smaller sizes or more ranks
+1"
 says 1 "--save $dir: exists and is no regular file" --save "$dir"
 says 1 "--save $dir/no/file: cannot write to its directory" --save "$dir/no/file"
 says 1 "cannot read checkpoint $dir/none: No such file or directory" --resume "$dir/none"

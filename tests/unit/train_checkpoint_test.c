@@ -147,7 +147,8 @@ static void check_row(const struct row *row)
 
     write_file(0, NULL);
     size = file_size();
-    if (row->truncate_to != 0 && truncate(path, row->truncate_to < 0 ? size + row->truncate_to : row->truncate_to) != 0)
+    if (row->truncate_to != 0 &&
+        truncate(path, row->truncate_to < 0 ? size + row->truncate_to : row->truncate_to) != 0)
         tap_ok(false, "cannot truncate");
     if (row->flip != 0)
         flip(row->at < 0 ? size + row->at : row->at, row->flip);
@@ -247,7 +248,8 @@ int main(void)
     close(fd);
     make_shape();
     tap_ok(write_file(1, NULL) == 0 && file_is(1), "what is written is read");
-    tap_ok(file_size() == (long)format_file_bytes(list, parameter_count(&shape)), "its length is as computed");
+    tap_ok(file_size() == (long)format_file_bytes(list, parameter_count(&shape)),
+           "its length is as computed");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         check_row(&rows[i]);
     check_other_sizes();

@@ -143,7 +143,12 @@ static void bias_backward(const float *in, const float *dout, float *din)
 }
 
 static const struct attention attention = {.sequences = 2, .seq = 6, .heads = 2, .head_size = 3};
-enum { ATTENTION_ROWS = 12, ATTENTION_OUT = ATTENTION_ROWS * 6, ATTENTION_QKV = 3 * ATTENTION_OUT, ATTENTION_SQUARES = 144 };
+enum {
+    ATTENTION_ROWS = 12,
+    ATTENTION_OUT = ATTENTION_ROWS * 6,
+    ATTENTION_QKV = 3 * ATTENTION_OUT,
+    ATTENTION_SQUARES = 144
+};
 
 static void attention_forward(const float *in, float *out)
 {
@@ -256,8 +261,9 @@ static void check_norm(void)
         for (int i = 0; i < WIDTH; i++)
             variance += pow((double)in[r * WIDTH + i] - mean, 2) / WIDTH;
         for (int i = 0; i < WIDTH; i++)
-            expected[r * WIDTH + i] = ((double)in[r * WIDTH + i] - mean) / sqrt(variance + 1e-5) *
-                                          (double)in[CELLS + i] + (double)in[CELLS + WIDTH + i];
+            expected[r * WIDTH + i] =
+                ((double)in[r * WIDTH + i] - mean) / sqrt(variance + 1e-5) * (double)in[CELLS + i] +
+                (double)in[CELLS + WIDTH + i];
     }
     norm_forward(in, out);
     tap_ok(all_near(out, expected, CELLS, 1e-5), "layer norm's values");
@@ -348,7 +354,8 @@ static void split_loss(const float *logits, float *losses, float *gradient)
 
     for (int half = 0; half < 2; half++) {
         for (int i = 0; i < ROWS * PADDED; i++)
-            parts[half][i] = i % PADDED < HALF ? logits[i / PADDED * WIDTH + half * HALF + i % PADDED] : 1e30f;
+            parts[half][i] =
+                i % PADDED < HALF ? logits[i / PADDED * WIDTH + half * HALF + i % PADDED] : 1e30f;
         cpu->loss_maximum(&halves[half], maximum[half], parts[half], ROWS);
     }
     for (int r = 0; r < ROWS; r++)
@@ -378,7 +385,8 @@ static void check_loss(float factor)
     for (int i = 0; i < ROWS; i++)
         finite = finite && isfinite(losses[i]);
     tap_ok(finite, "cross-entropy of logits times %g is finite", (double)factor);
-    tap_ok(all_near(losses, expected, ROWS, 1e-5), "split over two ranks: losses of logits times %g", (double)factor);
+    tap_ok(all_near(losses, expected, ROWS, 1e-5), "split over two ranks: losses of logits times %g",
+           (double)factor);
     tap_ok(all_near(gradient, expected_gradient, CELLS, 1e-5), "and their gradient");
 }
 
@@ -400,8 +408,8 @@ static void check_empty_rank(void)
 static void check_adamw(void)
 {
     enum { N = 6, STEPS = 3 };
-    struct adamw step = {.lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .decay = 0.1f,
-                         .gradient_scale = 0.5f};
+    struct adamw step = {
+        .lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .decay = 0.1f, .gradient_scale = 0.5f};
     float w[N], g[N], m[N] = {0}, v[N] = {0};
     double ew[N], em[N] = {0}, ev[N] = {0};
 
@@ -430,9 +438,11 @@ static void check_choice(void)
     const struct compute *compute = NULL;
     struct dtrain_error err = {""};
 
-    tap_ok(compute_choose(&compute, "host", &err) == 0 && compute == cpu, "the host backend computes on the CPU");
+    tap_ok(compute_choose(&compute, "host", &err) == 0 && compute == cpu,
+           "the host backend computes on the CPU");
     tap_ok(compute_choose(&compute, "other", &err) == -1, "an unknown backend is refused");
-    tap_holds(err.text, "the other backend moves memory that this build of train cannot compute on", "with the reason");
+    tap_holds(err.text, "the other backend moves memory that this build of train cannot compute on",
+              "with the reason");
 }
 
 int main(void)

@@ -35,10 +35,11 @@ static int bench_open(struct bench *bench, struct dtrain_world *world, int batch
     struct dtrain_error err = {""};
 
     *bench = (struct bench){
-        .options = {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
+        .options =
+            {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
         .data = {text, sizeof(text)},
     };
-    if (grid_open(&bench->grid, world, &err) == 0 &&
+    if (grid_choose(&bench->grid, world, &err) == 0 && grid_open(&bench->grid, &err) == 0 &&
         shape_make(&bench->shape, &bench->options, &bench->grid.layout, &err) == 0 &&
         model_create(&bench->model, bench->grid.compute, &bench->shape, 3, &err) == 0 &&
         gradients_create(&bench->gradients, &bench->grid, &bench->model, &err) == 0 &&
@@ -127,7 +128,8 @@ static void check_start(struct dtrain_world *world)
 
     bench_open(&bench, world, 4, 1);
     loss = run(&bench);
-    if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1, "an untrained model knows nothing: loss is log 256"))
+    if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1,
+                "an untrained model knows nothing: loss is log 256"))
         printf("# %g\n", loss);
     bench_close(&bench);
 }
@@ -170,13 +172,15 @@ static void check_clip(struct dtrain_world *world)
 /* Buckets of a model of 4 MiB: they cover the buffer, and the first is closed by its own cap. */
 static void check_buckets(struct dtrain_world *world)
 {
-    struct options options = {.layers = 2, .hidden = 256, .heads = 2, .seq = 8, .batch = 1, .microbatches = 1};
+    struct options options = {
+        .layers = 2, .hidden = 256, .heads = 2, .seq = 8, .batch = 1, .microbatches = 1};
     struct grid grid;
     struct shape shape;
     struct model model;
     struct gradients gradients;
 
-    grid_open(&grid, world, NULL);
+    grid_choose(&grid, world, NULL);
+    grid_open(&grid, NULL);
     shape_make(&shape, &options, &grid.layout, NULL);
     model_create(&model, grid.compute, &shape, 1, NULL);
     gradients_create(&gradients, &grid, &model, NULL);

@@ -4,7 +4,7 @@
 #include "examples/train/options.h"
 #include "tap.h"
 
-enum { ARGS_MAX = 8 };
+enum { ARGS_MAX = 8, WORD_MAX = 64 };
 
 struct row {
     const char *args[ARGS_MAX];
@@ -40,12 +40,14 @@ static const struct row rows[] = {
 
 static int parse(struct options *options, const struct row *row, struct dtrain_error *err)
 {
-    char program[] = "train";
-    char *argv[ARGS_MAX + 2] = {program};
+    static char words[ARGS_MAX + 1][WORD_MAX] = {"train"}; /* options borrow them */
+    char *argv[ARGS_MAX + 2] = {words[0]};
     int argc = 1;
 
-    for (int i = 0; i < ARGS_MAX && row->args[i] != NULL; i++)
-        argv[argc++] = strdup(row->args[i]);
+    for (int i = 0; i < ARGS_MAX && row->args[i] != NULL; i++, argc++) {
+        snprintf(words[argc], WORD_MAX, "%s", row->args[i]);
+        argv[argc] = words[argc];
+    }
     return options_parse(options, argc, argv, err);
 }
 

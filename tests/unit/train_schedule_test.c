@@ -1,4 +1,4 @@
-/* 1F1B of examples/train: known schedules, the table of warm-ups and peaks, and a run of all stages together. */
+/* 1F1B of examples/train: known schedules, the table of warm-ups and peaks, a run of all stages together. */
 #include <stdlib.h>
 
 #include "examples/train/schedule.h"
@@ -25,7 +25,8 @@ static void append(char *text, const struct action *a)
     else if (a->backward < 0)
         snprintf(word, sizeof(word), "%c+%d ", a->kind == ACTION_NEXT ? 'n' : 'p', a->forward);
     else
-        snprintf(word, sizeof(word), "%c+%d-%d ", a->kind == ACTION_NEXT ? 'n' : 'p', a->forward, a->backward);
+        snprintf(word, sizeof(word), "%c+%d-%d ", a->kind == ACTION_NEXT ? 'n' : 'p', a->forward,
+                 a->backward);
     strncat(text, word, TEXT_MAX - strlen(text) - 1);
 }
 
@@ -61,16 +62,16 @@ static void check_text(const struct row *row)
     schedule_clear(&schedule);
 }
 
-/* Forwards before the first backward less the one that the steady phase begins with, and activations held at most. */
-static void measure(const struct schedule *schedule, int *warm, int *peak)
+/* Forwards before the first backward, and activations held at most. */
+static void measure(const struct schedule *schedule, int *before, int *peak)
 {
     int held = 0;
 
-    *warm = -1;
+    *before = -1;
     *peak = 0;
     for (size_t i = 0; i < schedule->count; i++) {
         if (schedule->actions[i].kind == ACTION_BACKWARD) {
-            *warm = *warm < 0 ? held : *warm;
+            *before = *before < 0 ? held : *before;
             held--;
         }
         held += schedule->actions[i].kind == ACTION_FORWARD;
@@ -87,8 +88,8 @@ static void check_table(int stages, int stage, int microbatches)
     measure(&schedule, &before, &peak);
     tap_ok(before == least(least(stages - stage - 1, microbatches) + 1, microbatches) &&
                peak == least(stages - stage, microbatches) && peak == schedule.slots,
-           "stage %d of %d, %d microbatches: %d forwards first, %d activations held", stage, stages, microbatches,
-           before, peak);
+           "stage %d of %d, %d microbatches: %d forwards first, %d activations held", stage, stages,
+           microbatches, before, peak);
     schedule_clear(&schedule);
 }
 

@@ -22,7 +22,8 @@ static const struct row rows[] = {
     {4, 62, 8, 16, 4, 1, 1, 1, "--hidden 62 cannot be split over heads=8: use a multiple of 8"},
     {3, 64, 8, 16, 4, 1, 2, 1, "--layers 3 cannot be split over pp=2: use a multiple of 2"},
     {4, 64, 8, 10, 4, 1, 1, 2,
-     "--batch 10 cannot be split over dp=2 and --microbatches 4: use a multiple of 8, or other --microbatches"},
+     "--batch 10 cannot be split over dp=2 and --microbatches 4: use a multiple of 8, or other "
+     "--microbatches"},
 };
 
 static struct options options_of(const struct row *row)
@@ -75,7 +76,8 @@ static void check_batch(void)
 
 static void check_vocabulary(int tp)
 {
-    struct options options = {.layers = 1, .hidden = tp, .heads = tp, .seq = 8, .batch = 1, .microbatches = 1};
+    struct options options = {
+        .layers = 1, .hidden = tp, .heads = tp, .seq = 8, .batch = 1, .microbatches = 1};
     size_t next = 0;
     bool follows = true;
 
@@ -87,7 +89,8 @@ static void check_vocabulary(int tp)
         follows = follows && (shape.real_vocab == 0 || shape.first_token == next);
         next += shape.real_vocab;
     }
-    tap_ok(follows && next == SHAPE_VOCABULARY, "the vocabulary is split over tp %d without gap or overlap", tp);
+    tap_ok(follows && next == SHAPE_VOCABULARY, "the vocabulary is split over tp %d without gap or overlap",
+           tp);
 }
 
 /* The initial slices of all tp ranks, pasted together, against the tensor made at once. */
@@ -111,8 +114,8 @@ static void check_slices(const struct parameter *parameter, int tp)
         free(part);
         free(cut);
     }
-    tap_ok(memcmp(whole, pasted, count * sizeof(float)) == 0, "%s: slices of tp %d make the whole", parameter->name,
-           tp);
+    tap_ok(memcmp(whole, pasted, count * sizeof(float)) == 0, "%s: slices of tp %d make the whole",
+           parameter->name, tp);
     tap_ok(cut_back, "%s: the whole cut for tp %d is the slices", parameter->name, tp);
     free(whole);
     free(pasted);
