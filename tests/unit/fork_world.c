@@ -32,7 +32,7 @@ static bool seat_is_available(uint32_t task_count, char *why, size_t size)
 static int seat_open(void **state, struct dt_boot_facts *facts, struct dtrain_error *err)
 {
     const struct seat *seat = *state;
-    const struct fork_layout *layout = &seat->step->layout;
+    const struct fork_layout *layout = &seat->step->row->layout;
 
     (void)err;
     *facts = (struct dt_boot_facts){
@@ -53,8 +53,8 @@ static void seat_close(void *state)
 {
     struct seat *seat = state;
 
-    if (seat != NULL && seat->step->before_close != NULL)
-        seat->step->before_close(seat->step, seat->task);
+    if (seat != NULL && seat->step->row->before_close != NULL)
+        seat->step->row->before_close(seat->step, seat->task);
     free(seat);
 }
 
@@ -179,14 +179,14 @@ int fork_start(struct dtrain_world **world, struct fork_step *step, uint32_t tas
 
     *seat = (struct seat){step, task, host};
     start.boot_state = seat;
-    start.backend = step->backend;
-    start.plan = plan != NULL ? plan : fork_plan(&step->layout);
+    start.backend = step->row->backend;
+    start.plan = plan != NULL ? plan : fork_plan(&step->row->layout);
     if (dt_plan_wire_encode(&text, start.plan, err) < 0)
         exit(2);
     start.plan_hash = dt_plan_wire_hash(text);
     free(text);
-    start.settings.init_timeout_ms = step->timeout_ms;
-    start.settings.timeout_ms = step->timeout_ms;
+    start.settings.init_timeout_ms = step->row->timeout_ms;
+    start.settings.timeout_ms = step->row->timeout_ms;
     start.settings.log_level = DT_LOG_ERROR;
     dt_phases_start(&start.phases);
     return dt_world_start(world, &start, err);
@@ -252,11 +252,8 @@ static struct fork_step *run(const struct fork_row *row)
 
     if (step == MAP_FAILED)
         exit(2);
-    step->layout = row->layout;
+    step->row = row;
     step->count = row->layout.nodes * row->layout.tasks;
-    step->timeout_ms = row->timeout_ms;
-    step->before_close = row->before_close;
-    step->backend = row->backend;
     init_shared(step);
     fflush(NULL);
     for (uint32_t i = 0; i < step->count; i++) {

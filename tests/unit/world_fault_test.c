@@ -23,44 +23,19 @@ static void init_and_say(struct fork_step *step, uint32_t rank, struct dt_plan *
         fork_say(said, "finalize did not repeat the reason");
 }
 
-static void body_other_axes(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+static void body_other_layout(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
-    struct fork_layout other = step->layout;
+    struct dt_plan *plan = rank == step->row->odd ? fork_plan(&step->row->other) : NULL;
 
-    other.tp = 2;
-    init_and_say(step, rank, rank == 5 ? fork_plan(&other) : NULL, NULL, said);
-}
-
-static void body_other_axes_of_first(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    struct fork_layout other = step->layout;
-
-    other.tp = 2;
-    init_and_say(step, rank, rank == 0 ? fork_plan(&other) : NULL, NULL, said);
-}
-
-static void body_other_size(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    struct fork_layout other = step->layout;
-
-    other.nodes = 2;
-    init_and_say(step, rank, rank == 6 ? fork_plan(&other) : NULL, NULL, said);
-}
-
-static void body_other_size_of_first(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    struct fork_layout other = step->layout;
-
-    other.nodes = 2;
-    init_and_say(step, rank, rank == 0 ? fork_plan(&other) : NULL, NULL, said);
+    init_and_say(step, rank, plan, NULL, said);
 }
 
 static void body_other_host(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
-    init_and_say(step, rank, NULL, rank == 9 ? "n7" : NULL, said);
+    init_and_say(step, rank, NULL, rank == step->row->odd ? "n7" : NULL, said);
 }
 
-/* Task 6 believes that the step's nodes are in another order, so that it takes itself for another rank. */
+/* One takes itself for its neighbour. */
 static void body_other_ranks(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
     static const uint32_t procids[] = {0, 1, 2, 3, 4, 5, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -76,14 +51,14 @@ static void body_other_ranks(struct fork_step *step, uint32_t rank, char said[FO
     };
     struct dt_plan *plan = NULL;
 
-    if (rank == 6 && dt_plan_create(&plan, &inputs, NULL) < 0)
+    if (rank == step->row->odd && dt_plan_create(&plan, &inputs, NULL) < 0)
         return;
     init_and_say(step, rank, plan, NULL, said);
 }
 
 static void body_missing(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
-    if (rank != 6 && rank != 7)
+    if (rank != step->row->odd && rank != step->row->odd + 1)
         init_and_say(step, rank, NULL, NULL, said);
 }
 
@@ -92,17 +67,9 @@ static void body_init(struct fork_step *step, uint32_t rank, char said[FORK_TEXT
     init_and_say(step, rank, NULL, NULL, said);
 }
 
-static void kill_6(struct fork_step *step, uint32_t task)
+static void kill_odd(const struct fork_step *step, uint32_t task)
 {
-    (void)step;
-    if (task == 6)
-        raise(SIGKILL);
-}
-
-static void kill_4(struct fork_step *step, uint32_t task)
-{
-    (void)step;
-    if (task == 4)
+    if (task == step->row->odd)
         raise(SIGKILL);
 }
 
@@ -115,8 +82,9 @@ static bool wait_death(const struct dt_peers *peers)
     return poll(&wanted, 1, ENOUGH_MS) == 1 && *peers->death_count > 0;
 }
 
-static void mourn(struct fork_step *step, uint32_t rank, uint32_t victim, char said[FORK_TEXT_MAX])
+static void body_dies(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
+    uint32_t victim = step->row->odd;
     struct dtrain_world *world;
     struct dtrain_error err = {""}, end = {""};
     const struct dt_peers *peers;
@@ -134,21 +102,6 @@ static void mourn(struct fork_step *step, uint32_t rank, uint32_t victim, char s
         fork_say(said, err.text);
     if (dtrain_finalize(world, &end) == 0 || strstr(end.text, "died") == NULL)
         fork_say(said, "finalize said nothing of the death");
-}
-
-static void body_leaf_dies(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    mourn(step, rank, 6, said);
-}
-
-static void body_root_dies(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    mourn(step, rank, 0, said);
-}
-
-static void body_leader_dies(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    mourn(step, rank, 4, said);
 }
 
 /* A rank waits in connect for one that dies. */
@@ -186,48 +139,50 @@ static void body_abandons(struct fork_step *step, uint32_t rank, char said[FORK_
     if (fork_init(&world, step, rank, NULL, NULL, &err) < 0 || !fork_reached(step, rank, step->count))
         return;
     peers = dt_control_peers(world->control);
-    if (rank == 6)
+    if (rank == step->row->odd)
         dt_control_abandon(world->control, "its memory ran out");
     else if (wait_death(peers))
-        peers->is_dead(peers->context, 6, &err);
-    fork_say(said, rank == 6 ? "rank 6 on n2 left: its memory ran out" : err.text);
+        peers->is_dead(peers->context, step->row->odd, &err);
+    fork_say(said, rank == step->row->odd ? "rank 6 on n2 left: its memory ran out" : err.text);
     dtrain_finalize(world, NULL);
 }
 
 /* ---- The table --------------------------------------------------------------------- */
 
 static const struct fork_row rows[] = {
-    {"a rank with another tp", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_axes,
+    {"a rank with another tp", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 5, .other = {4, 4, 2, 2, 1},
      .words = {"rank 5 on n2 was started with tp=2 pp=2 dp=4 order=tp-cp-ep-dp-pp, rank 0 with tp=4 pp=2",
                "dp=2 order=tp-cp-ep-dp-pp"}},
-    {"rank 0 with another tp", {2, 4, 4, 1, 1}, ENOUGH_MS, body_other_axes_of_first,
+    {"rank 0 with another tp", {2, 4, 4, 1, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 0, .other = {2, 4, 2, 1, 1},
      .words = {"rank 1 on n1 (and 6 more) was started with tp=4 pp=1 dp=2", "rank 0 with tp=2"}},
-    {"a rank with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_size,
-     .words = {"task 6: the plan has 8 ranks", "this step has 16 tasks"}},
-    {"rank 0 with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_size_of_first,
-     .words = {"task 0: the plan has 8 ranks", "this step has 16 tasks"}},
+    {"a rank with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 6, .other = {2, 4, 4, 2, 1}, .words = {"task 6: the plan has 8 ranks", "this step has 16 tasks"}},
+    {"rank 0 with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 0, .other = {2, 4, 4, 2, 1}, .words = {"task 0: the plan has 8 ranks", "this step has 16 tasks"}},
     {"a rank on another node", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_host,
-     .words = {"rank 9 (task 9): the plan puts it on n3", "this is n7"}},
+     .odd = 9, .words = {"rank 9 (task 9): the plan puts it on n3", "this is n7"}},
     {"a rank that takes itself for another", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_ranks,
-     .words = {"rank 7 (task 6): the plan says that its local rank is 3, PMIx says 2"}},
+     .odd = 6, .words = {"rank 7 (task 6): the plan says that its local rank is 3, PMIx says 2"}},
     {"two ranks that never come", {4, 4, 4, 2, 1}, SHORT_MS, body_missing,
+     .odd = 6, .silent = 1 << 6 | 1 << 7,
      .words = {"rank 6 (task 6) on n2, rank 7 (task 7) on n2 did not come within 0.6 s",
-               "exited, crashed, or waits"},
-     .silent = 1 << 6 | 1 << 7},
-    {"a rank that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_6,
-     .words = {"rank 6 (task 6) on n2 did not come to the control connections"}, .killed = 1 << 6},
-    {"a leader that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_4,
-     .words = {"rank 4 ", "on n2"}, .killed = 1 << 4},
-    {"a leaf that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_leaf_dies,
-     .words = {"rank 6 on n2 died (seen by rank 4)"}, .killed = 1 << 6},
-    {"a leader that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_leader_dies,
-     .words = {"rank 4 on n2 died (seen by rank "}, .killed = 1 << 4},
-    {"rank 0 that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_root_dies,
-     .words = {"rank 0 on n1 died (seen by rank "}, .killed = 1 << 0},
+               "exited, crashed, or waits"}},
+    {"a rank that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_odd,
+     .odd = 6, .killed = 1 << 6, .words = {"rank 6 (task 6) on n2 did not come to the control connections"}},
+    {"a leader that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_odd,
+     .odd = 4, .killed = 1 << 4, .words = {"rank 4 ", "on n2"}},
+    {"a leaf that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
+     .odd = 6, .killed = 1 << 6, .words = {"rank 6 on n2 died (seen by rank 4)"}},
+    {"a leader that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
+     .odd = 4, .killed = 1 << 4, .words = {"rank 4 on n2 died (seen by rank "}},
+    {"rank 0 that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
+     .odd = 0, .killed = 1 << 0, .words = {"rank 0 on n1 died (seen by rank "}},
     {"a rank that leaves with an error", {4, 4, 4, 2, 1}, ENOUGH_MS, body_abandons,
-     .words = {"rank 6 on n2 left: its memory ran out"}},
+     .odd = 6, .words = {"rank 6 on n2 left: its memory ran out"}},
     {"a peer that dies before it connects", {2, 2, 1, 1, 1}, ENOUGH_MS, body_dies_before_connect,
-     .words = {"rank 1 on n1 died"}, .killed = 1 << 1},
+     .odd = 1, .killed = 1 << 1, .words = {"rank 1 on n1 died"}},
 };
 
 int main(void)

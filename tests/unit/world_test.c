@@ -148,7 +148,7 @@ static void body_up(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_M
         dtrain_finalize(world, NULL);
         return;
     }
-    wrong = check_world(world, &step->layout, rank, &err);
+    wrong = check_world(world, &step->row->layout, rank, &err);
     fork_say(said, wrong != NULL ? wrong : "well");
     if (dtrain_finalize(world, &err) < 0)
         fork_say(said, err.text);
@@ -294,33 +294,18 @@ static void body_ends_downward(struct fork_step *step, uint32_t rank, char said[
 }
 
 /* One neither dies nor ends, until all others gave up; then it hears the same. */
-static void stay(struct fork_step *step, uint32_t rank, uint32_t lazy, char said[FORK_TEXT_MAX])
+static void body_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
     struct dtrain_world *world;
     struct dtrain_error err = {"well"};
 
-    if (fork_init(&world, step, rank, NULL, NULL, &err) == 0 && rank == lazy)
+    if (fork_init(&world, step, rank, NULL, NULL, &err) == 0 && rank == step->row->odd)
         fork_reached(step, rank, step->count);
     else
         fork_pause_ms(20 * (int)rank);
     dtrain_finalize(world, &err);
     fork_say(said, err.text);
     fork_reached(step, rank, 0);
-}
-
-static void body_leaf_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    stay(step, rank, 6, said);
-}
-
-static void body_leader_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    stay(step, rank, 4, said);
-}
-
-static void body_root_stays(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
-{
-    stay(step, rank, 0, said);
 }
 
 /* Finalize may come before the world is up. */
@@ -350,12 +335,12 @@ static const struct fork_row rows[] = {
     {"ends from the first rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_upward, .words = {"well"}},
     {"ends from the last rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_downward, .words = {"well"}},
     {"ends before it is up", {2, 2, 2, 1, 1}, ENOUGH_MS, body_ends_at_once, .words = {"well"}},
-    {"a leaf that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_leaf_stays,
-     .words = {"rank 6 (task 6) on n2 did not come to dtrain_finalize"}},
-    {"a leader that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_leader_stays,
-     .words = {"rank 4 (task 4) on n2 did not come to dtrain_finalize"}},
-    {"rank 0 that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_root_stays,
-     .words = {"rank 0 (task 0) on n1 did not come to dtrain_finalize"}},
+    {"a leaf that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_stays,
+     .odd = 6, .words = {"rank 6 (task 6) on n2 did not come to dtrain_finalize"}},
+    {"a leader that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_stays,
+     .odd = 4, .words = {"rank 4 (task 4) on n2 did not come to dtrain_finalize"}},
+    {"rank 0 that does not end", {4, 4, 4, 2, 1}, SHORT_MS, body_stays,
+     .odd = 0, .words = {"rank 0 (task 0) on n1 did not come to dtrain_finalize"}},
 };
 
 int main(void)
