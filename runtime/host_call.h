@@ -14,6 +14,7 @@ struct dt_host_call {
     uint64_t number;              /* from 1; 0: the communicator's own bring-up */
     struct dt_deadline deadline;
     int64_t grace_at_ns; /* a peer left: when to stop waiting for the reason. 0: none did */
+    int left;            /* the first that did */
 };
 
 /* Waits for the ticket's turn, runs the operation, and lets the next one run. */

@@ -77,21 +77,18 @@ static int check_left(struct dt_host_call *call, struct dtrain_error *err)
 {
     const struct dt_host_comm *comm = call->comm;
     char text[DT_HOST_CALL_TEXT_MAX], name[DT_HOST_PEER_TEXT_MAX];
-    int left = -1;
 
-    for (int i = 0; i < comm->linked_count && left < 0; i++) {
-        if (comm->peers[comm->linked[i]].link->left)
-            left = comm->linked[i];
+    for (int i = 0; i < comm->linked_count && call->grace_at_ns == 0; i++) {
+        if (comm->peers[comm->linked[i]].link->left) {
+            call->left = comm->linked[i];
+            call->grace_at_ns = dt_now_ns() + DT_HOST_GRACE_MS * INT64_C(1000000);
+        }
     }
-    if (left < 0)
-        return 0;
-    if (call->grace_at_ns == 0)
-        call->grace_at_ns = dt_now_ns() + DT_HOST_GRACE_MS * INT64_C(1000000);
-    if (dt_now_ns() < call->grace_at_ns)
+    if (call->grace_at_ns == 0 || dt_now_ns() < call->grace_at_ns)
         return 0;
     return dt_error_set(err, "%s: %s closed its connection before the operation was done: it failed "
                         "or ended, see its own messages", dt_host_call_text(call, text),
-                        dt_host_comm_peer_text(comm, left, name));
+                        dt_host_comm_peer_text(comm, call->left, name));
 }
 
 static int check(struct dt_host_call *call, struct dtrain_error *err)
