@@ -1,1 +1,2 @@
 include bench/startup.mk
+include bench/collectives.mk

@@ -4,6 +4,8 @@ libdthost_la_SOURCES = \
 	runtime/backend.h runtime/peers.h \
 	runtime/backend_host.c \
 	runtime/comm.c runtime/comm.h \
+	runtime/comm_call.c runtime/comm_call.h \
+	runtime/comm_transfer.c \
 	runtime/deadline.c runtime/deadline.h \
 	runtime/host_call.c runtime/host_call.h \
 	runtime/host_coll.c runtime/host_coll.h \
