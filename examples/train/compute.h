@@ -49,7 +49,6 @@ struct adamw {
 };
 
 struct compute {
-    const char *name;    /* "cpu" */
     const char *backend; /* the dtrain_backend() whose buffers these are */
 
     /* One device a process: the local_rank'th of those visible. */

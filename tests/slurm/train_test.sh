@@ -57,13 +57,31 @@ parity() {
   printf '# tp x pp x dp  largest relative difference of a loss in 20 steps\n'
   while read -r tp pp dp nodes tasks; do
     name=${tp}x${pp}x$dp
-    t_ok "$name on $nodes nodes runs" step "$name" -N "$nodes" --ntasks-per-node="$tasks" \
+    t_ok "$name on -N$nodes runs" step "$name" -N "$nodes" --ntasks-per-node="$tasks" \
       --dtrain-tp="$tp" --dtrain-pp="$pp" --dtrain-dp="$dp" "$train" --steps 20 </dev/null || cat "$work/$name.err"
     t_holds "$name is that layout" "$(head -n 1 "$work/$name")" "train: tp $tp x pp $pp x dp $dp on $nodes node"
     d=$(difference single "$name" 20)
     printf '# %-12s  %s\n' "$name" "$d"
     t_ok "$name has the losses of one process" is_within_limit "$d"
   done <<<"$layouts"
+}
+
+# same_as_single NAME STEPS "srun-arguments" train-arguments…: with these, the layout's losses are one process's.
+same_as_single() {
+  local name=$1 steps=$2 laid=$3
+  shift 3
+  step alone -N1 -n1 "$train" --steps "$steps" "$@" || cat "$work/alone.err"
+  # shellcheck disable=SC2086  # $laid is a list
+  step laid $laid "$train" --steps "$steps" "$@" || cat "$work/laid.err"
+  t_ok "$name: the losses of one process" is_within_limit "$(difference alone laid "$steps")"
+}
+
+other_sizes() {
+  same_as_single "a vocabulary that tp=3 does not divide" 5 "-N1 -n3 --dtrain-tp=3" --heads 6 --hidden 96
+  same_as_single "one microbatch for four stages" 5 "-N4 -n4 --ntasks-per-node=1 --dtrain-pp=4" --microbatches 1
+  same_as_single "clipped gradients under 2x2x2" 5 "-N4 -n8 --ntasks-per-node=2 --dtrain-tp=2 --dtrain-pp=2" --clip 0.5
+  same_as_single "several buckets of gradients under 1x2x2" 3 "-N2 -n4 --ntasks-per-node=2 --dtrain-pp=2" --hidden 256
+  same_as_single "another order of the axes" 5 "-N1 -n8 --dtrain-tp=2 --dtrain-pp=2 --dtrain-order=pp-tp-cp-ep-dp"
 }
 
 checkpoints() {
@@ -115,6 +133,7 @@ refusals() {
 }
 
 parity
+other_sizes
 checkpoints
 interrupted_save
 refusals
