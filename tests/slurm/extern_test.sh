@@ -21,17 +21,24 @@ lab_expect 0 "RANK=3 WORLD_SIZE=4 extern=1" "a dtrain step beside extern steps" 
   'extern=$(scontrol show step "$SLURM_JOB_ID" | grep -c "StepId=$SLURM_JOB_ID.extern")
    srun bash -c "echo RANK=\$RANK WORLD_SIZE=\$WORLD_SIZE extern=$extern"'
 
-# What the extern step itself runs has no plan and no rank.
+# The environment of an extern step's slurmstepd and of what it runs, behind a line "extern step".
 extern_environment() {
-  lab_run salloc -Q -N1 --ntasks-per-node=2 --dtrain-tp=2 sleep 3 &
-  local job=$! out
-  sleep 1
-  out=$(lab_node n1 bash -c 'for pid in /proc/[0-9]*; do
-    case $(tr "\0" " " <$pid/cmdline 2>/dev/null) in *slurmstepd*extern*) tr "\0" "\n" <$pid/environ; pgrep -P ${pid#/proc/} | while read -r p; do tr "\0" "\n" </proc/$p/environ; done ;; esac
-  done')
-  wait "$job"
-  ! grep -E '^(RANK|DTRAIN_|SLURM_DTRAIN_PLAN|MASTER_ADDR)' <<<"$out"
+  lab_node n1 bash -c 'for pid in /proc/[0-9]*; do
+    case $(tr "\0" " " <"$pid/cmdline" 2>/dev/null) in "slurmstepd: ["*.extern*) ;; *) continue ;; esac
+    echo "extern step"
+    for p in ${pid#/proc/} $(pgrep -P "${pid#/proc/}"); do tr "\0" "\n" <"/proc/$p/environ"; done
+  done'
 }
-t_ok "nothing of ours is in an extern step" extern_environment
+
+extern_is_untouched() {
+  local out job
+  lab_run salloc -Q -N1 --ntasks-per-node=2 --dtrain-tp=2 sleep 3 &
+  job=$!
+  sleep 1
+  out=$(extern_environment)
+  wait "$job"
+  t_contains "$out" "extern step" && ! grep -E '^(RANK|DTRAIN_|SLURM_DTRAIN_PLAN|MASTER_ADDR)' <<<"$out"
+}
+t_ok "nothing of ours is in an extern step" extern_is_untouched
 t_ok "no node is drained or down" lab_nodes_are_well
 t_done
