@@ -55,7 +55,8 @@ static int say_axis(struct dtrain_world *world, size_t i, struct dtrain_stream *
     struct dtrain_group group;
     int sum;
 
-    if (dtrain_group_get(world, axes[i].axis, &group, err) < 0 || sum_ranks(world, axes[i].axis, stream, &sum, err) < 0)
+    if (dtrain_group_get(world, axes[i].axis, &group, err) < 0 ||
+        sum_ranks(world, axes[i].axis, stream, &sum, err) < 0)
         return -1;
     if (sum != expected_sum(world, &group)) {
         snprintf(err->text, sizeof(err->text), "all-reduce over %s gave %d, expected %d", axes[i].name, sum,
@@ -81,8 +82,8 @@ static int say_hello(struct dtrain_world *world, struct dtrain_stream *stream, s
         return -1;
     }
     fprintf(line, "rank %d of %d on %s (node %d of %d, local rank %d of %d, %s):", rank, dtrain_size(world),
-            dtrain_node_name(world, rank), dtrain_node(world), dtrain_node_count(world), dtrain_local_rank(world),
-            dtrain_local_size(world), dtrain_backend(world));
+            dtrain_node_name(world, rank), dtrain_node(world), dtrain_node_count(world),
+            dtrain_local_rank(world), dtrain_local_size(world), dtrain_backend(world));
     for (size_t i = 0; i < AXES && rc == 0; i++)
         rc = say_axis(world, i, stream, line, err);
     fclose(line);
@@ -93,7 +94,8 @@ static int say_hello(struct dtrain_world *world, struct dtrain_stream *stream, s
     return rc;
 }
 
-static int stay(struct dtrain_world *world, int seconds, struct dtrain_stream *stream, struct dtrain_error *err)
+static int stay(struct dtrain_world *world, int seconds, struct dtrain_stream *stream,
+                struct dtrain_error *err)
 {
     time_t end = time(NULL) + seconds;
     int sum, rc = 0, go_on = seconds > 0;

@@ -1,2 +1,3 @@
 # Programs on the public headers only.
 include examples/hello.mk
+include examples/train.mk

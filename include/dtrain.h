@@ -111,9 +111,10 @@ int dtrain_init_start(struct dtrain_world **world, const struct dtrain_options *
 int dtrain_init_poll(struct dtrain_world *world, bool *done, struct dtrain_error *err);
 
 /*
- * Waits for all streams and until all ranks that are alive came here too, then
- * releases everything, also when it returns -1 (a rank died or did not come
- * within the operations' deadline). NULL is allowed.
+ * After all streams were destroyed: waits until all ranks that are alive came
+ * here too, then releases everything, also when it returns -1 (a rank died or
+ * did not come within the operations' deadline). NULL is allowed. Before the
+ * world is up it waits for the end of the bring-up.
  */
 int dtrain_finalize(struct dtrain_world *world, struct dtrain_error *err);
 

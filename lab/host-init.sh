@@ -100,7 +100,7 @@ mount_machine() {
 }
 
 # slurmstepd takes the user's effective uid while it forks its tasks, and then rejects the PMIx connection of a node that was
-# faster, as munge finds the credential made out to root; the fence never ends (Slurm 22.05 [ran]). So PMIx tasks start a little later.
+# faster, as munge finds the credential made out to root; the fence never ends (Slurm 22.05). It makes that rare, not impossible: PMIx tasks start a little later.
 write_task_prolog() {
   # shellcheck disable=SC2016  # for the task
   printf '#!/bin/sh\n[ -z "$SLURM_PMIX_MAPPING_SERV" ] || sleep 0.2\n' >/run/dtrain/task_prolog

@@ -12,7 +12,7 @@
 /* A variable of Slurm's that is missing is no fact: true. */
 static bool agrees_u32(spank_t spank, const char *variable, uint32_t planned, struct dtrain_error *err)
 {
-    char text[DT_TASK_VALUE_MAX];
+    char text[DT_TASK_VALUE_MAX] = "";
     uint32_t value;
 
     if (spank_getenv(spank, variable, text, sizeof(text)) == ESPANK_ENV_NOEXIST)

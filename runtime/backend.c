@@ -24,14 +24,15 @@ static int module_path(char path[PATH_MAX])
 {
     Dl_info info;
     const char *slash;
+    int folder;
 
     if (dladdr(&dt_backend_host, &info) == 0 || info.dli_fname == NULL)
         return -1;
     slash = strrchr(info.dli_fname, '/');
-    if (slash == NULL)
-        return snprintf(path, PATH_MAX, "%s", DT_BACKEND_NCCL_MODULE) < PATH_MAX ? 0 : -1;
-    return snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname,
-                    DT_BACKEND_NCCL_MODULE) < PATH_MAX ? 0 : -1;
+    folder = slash != NULL ? (int)(slash + 1 - info.dli_fname) : 0;
+    if (snprintf(path, PATH_MAX, "%.*s%s", folder, info.dli_fname, DT_BACKEND_NCCL_MODULE) >= PATH_MAX)
+        return -1;
+    return 0;
 }
 
 /* Never unloaded: CUDA's libraries do not survive that. */
@@ -81,6 +82,7 @@ const struct dt_backend *dt_backend_choose(enum dt_backend_choice choice, const 
         }
         dt_log(log, DT_LOG_INFO, "backend %s tried, but %s", candidates[i].name, why);
     }
-    dt_error_set(err, "backend %s: %s: mend that, or use --dtrain-backend=host", dt_backend_words[choice], why);
+    dt_error_set(err, "backend %s: %s: mend that, or use --dtrain-backend=host", dt_backend_words[choice],
+                 why);
     return NULL;
 }

@@ -45,7 +45,8 @@ struct dt_boot {
     int (*fence)(void *state, const struct dt_deadline *deadline, bool *is_late, struct dtrain_error *err);
 
     /* present[task] for every task: whether it published. Meant for after a late fence. */
-    int (*roll_call)(void *state, bool *present, const struct dt_deadline *deadline, struct dtrain_error *err);
+    int (*roll_call)(void *state, bool *present, const struct dt_deadline *deadline,
+                     struct dtrain_error *err);
 
     /* The card of a task that published: *size bytes, at most DT_BOOT_CARD_MAX. */
     int (*get)(void *state, uint32_t task, void *card, size_t *size, const struct dt_deadline *deadline,

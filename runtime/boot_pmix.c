@@ -43,13 +43,15 @@ static bool pmix_is_available(uint32_t task_count, char *why, size_t size)
     (void)task_count;
     if (getenv("PMIX_NAMESPACE") != NULL)
         return true;
-    snprintf(why, size, "PMIX_NAMESPACE is not set, so the step runs without PMIx: start it with srun --mpi=pmix");
+    snprintf(why, size,
+             "PMIX_NAMESPACE is not set, so the step runs without PMIx: start it with srun --mpi=pmix");
     return false;
 }
 
 static int fail(struct dtrain_error *err, const char *call, pmix_status_t status)
 {
-    return dt_error_set(err, "%s: %s (was the step started with srun --mpi=pmix?)", call, PMIx_Error_string(status));
+    return dt_error_set(err, "%s: %s (was the step started with srun --mpi=pmix?)", call,
+                        PMIx_Error_string(status));
 }
 
 /* ---- Answers ------------------------------------------------------------------ */
@@ -86,8 +88,8 @@ static void on_card(pmix_status_t status, pmix_value_t *value, void *context)
 {
     struct answer *answer = context;
 
-    if (status == PMIX_SUCCESS && (value == NULL || value->type != PMIX_BYTE_OBJECT ||
-                                   value->data.bo.size > DT_BOOT_CARD_MAX))
+    if (status == PMIX_SUCCESS &&
+        (value == NULL || value->type != PMIX_BYTE_OBJECT || value->data.bo.size > DT_BOOT_CARD_MAX))
         status = PMIX_ERR_TYPE_MISMATCH;
     if (status == PMIX_SUCCESS) {
         answer->size = value->data.bo.size;
@@ -233,7 +235,8 @@ static int pmix_open(void **state, struct dt_boot_facts *facts, struct dtrain_er
 
     *state = NULL;
     if (atomic_flag_test_and_set(&was_opened))
-        return dt_error_set(err, "PMIx serves one dtrain_init a process, and this is the second: keep the first world");
+        return dt_error_set(
+            err, "PMIx serves one dtrain_init a process, and this is the second: keep the first world");
     session = session_create(err);
     if (session == NULL)
         return -1;
@@ -269,7 +272,8 @@ static int pmix_publish(void *state, const void *card, size_t size, struct dtrai
     return 0;
 }
 
-static int pmix_fence(void *state, const struct dt_deadline *deadline, bool *is_late, struct dtrain_error *err)
+static int pmix_fence(void *state, const struct dt_deadline *deadline, bool *is_late,
+                      struct dtrain_error *err)
 {
     struct session *session = state;
     struct answer *answer = answer_create(session, err);
@@ -321,7 +325,8 @@ static int pmix_get(void *state, uint32_t task, void *card, size_t *size, const 
     if (answer == NULL)
         return -1;
     if (!answer_wait(answer, deadline))
-        return dt_error_set(err, "PMIx gave no card of task %u within %.4g s", task, deadline->timeout_ms / 1000.0);
+        return dt_error_set(err, "PMIx gave no card of task %u within %.4g s", task,
+                            deadline->timeout_ms / 1000.0);
     if (answer->status != PMIX_SUCCESS)
         return dt_error_set(err, "PMIx has no card of task %u: %s", task, PMIx_Error_string(answer->status));
     memcpy(card, answer->card, answer->size);
@@ -330,7 +335,8 @@ static int pmix_get(void *state, uint32_t task, void *card, size_t *size, const 
 }
 
 /* All are asked at once: the time that the missing ones cost is spent once. */
-static int pmix_roll_call(void *state, bool *present, const struct dt_deadline *deadline, struct dtrain_error *err)
+static int pmix_roll_call(void *state, bool *present, const struct dt_deadline *deadline,
+                          struct dtrain_error *err)
 {
     struct session *session = state;
     struct answer **answers = calloc(session->task_count, sizeof(struct answer *));

@@ -46,7 +46,8 @@ static void place(struct dtrain_world *world, uint32_t task)
         world->log.level = DT_LOG_WARN;
 }
 
-static int check_place(struct dtrain_world *world, const struct dt_boot_facts *facts, struct dtrain_error *err)
+static int check_place(struct dtrain_world *world, const struct dt_boot_facts *facts,
+                       struct dtrain_error *err)
 {
     const struct dt_settings *settings = &world->settings;
 
@@ -56,14 +57,17 @@ static int check_place(struct dtrain_world *world, const struct dt_boot_facts *f
     if (dt_facts_check_place(facts, world->plan, err) < 0 ||
         dt_facts_check_variables(settings, world->plan, world->rank, err) < 0)
         return -1;
-    return settings->mapping == NULL ? 0 : dt_facts_check_mapping(settings->mapping, world->plan, world->rank, err);
+    return settings->mapping == NULL
+               ? 0
+               : dt_facts_check_mapping(settings->mapping, world->plan, world->rank, err);
 }
 
 static int listen_and_choose(struct dtrain_world *world, struct dtrain_error *err)
 {
     const struct dt_settings *settings = &world->settings;
 
-    world->backend = dt_backend_choose(dt_plan_backend(world->plan), &world->log, err);
+    if (world->backend == NULL)
+        world->backend = dt_backend_choose(dt_plan_backend(world->plan), &world->log, err);
     dt_phases_end(&world->phases, "backend");
     if (world->backend == NULL)
         return -1;
@@ -106,8 +110,11 @@ static int say_missing(struct dtrain_world *world, const struct dt_boot_facts *f
             dt_roll_add(&roll, world->plan, rank);
     }
     if (roll.n == 0)
-        return dt_error_set(err, "the tasks did not all meet within %.4g s, though all published their cards: the nodes "
-                            "are slow, raise DTRAIN_INIT_TIMEOUT", world->settings.init_timeout_ms / 1000.0);
+        return dt_error_set(
+            err,
+            "the tasks did not all meet within %.4g s, though all published their cards: the nodes "
+            "are slow, raise DTRAIN_INIT_TIMEOUT",
+            world->settings.init_timeout_ms / 1000.0);
     return dt_error_set(err, "%s did not come within %.4g s: it exited, crashed, or waits before dtrain_init",
                         dt_roll_end(&roll), world->settings.init_timeout_ms / 1000.0);
 }
@@ -174,13 +181,15 @@ static int get_card(struct dtrain_world *world, uint32_t task, struct dt_card *c
     return dt_card_read(card, bytes, size, task, err);
 }
 
-static int get_card_of_rank(struct dtrain_world *world, uint32_t rank, struct dt_card *card, struct dtrain_error *err)
+static int get_card_of_rank(struct dtrain_world *world, uint32_t rank, struct dt_card *card,
+                            struct dtrain_error *err)
 {
     return get_card(world, dt_plan_rank_procid(world->plan, rank), card, err);
 }
 
 /* The seat of this rank's parent; *has_seat false for rank 0. A parent without a seat says why. */
-static int get_parent(struct dtrain_world *world, struct dt_card *parent, bool *has_seat, struct dtrain_error *err)
+static int get_parent(struct dtrain_world *world, struct dt_card *parent, bool *has_seat,
+                      struct dtrain_error *err)
 {
     uint32_t rank = dt_control_parent(world->plan, world->rank);
     char who[DT_RANK_TEXT_MAX];
@@ -192,15 +201,16 @@ static int get_parent(struct dtrain_world *world, struct dt_card *parent, bool *
         return -1;
     *has_seat = parent->has_seat;
     if (!parent->has_seat)
-        return dt_error_set(err, "%s cannot take part: %s", dt_rank_text(world->plan, rank, who, sizeof(who)), parent->failure);
+        return dt_error_set(err, "%s cannot take part: %s", dt_rank_text(world->plan, rank, who, sizeof(who)),
+                            parent->failure);
     return 0;
 }
 
 /* ---- Failing together -------------------------------------------------------------------- */
 
 /* This rank has no place in the tree: it tells task 0 (or 1), which tells all. */
-static int fail_outside(struct dtrain_world *world, const struct dt_boot_facts *facts, const struct dtrain_error *failure,
-                        struct dtrain_error *err)
+static int fail_outside(struct dtrain_world *world, const struct dt_boot_facts *facts,
+                        const struct dtrain_error *failure, struct dtrain_error *err)
 {
     uint32_t task = facts->task == 0 ? 1 : 0;
     struct dt_card card = {0};
@@ -215,17 +225,19 @@ static int fail_outside(struct dtrain_world *world, const struct dt_boot_facts *
 
 /* ---- All steps --------------------------------------------------------------------------- */
 
-static int join(struct dtrain_world *world, const struct dt_card *own, const struct dt_card *parent, bool has_seat,
-                const char *failure, struct dtrain_error *err)
+static int join(struct dtrain_world *world, const struct dt_card *own, const struct dt_card *parent,
+                bool has_seat, const char *failure, struct dtrain_error *err)
 {
-    if (dt_control_join(world->control, has_seat ? &parent->seat : NULL, &own->opinion, failure, &world->deadline, err) < 0)
+    if (dt_control_join(world->control, has_seat ? &parent->seat : NULL, &own->opinion, failure,
+                        &world->deadline, err) < 0)
         return -1;
     dt_phases_end(&world->phases, "control");
     return 0;
 }
 
-static int connect_world(struct dtrain_world *world, const struct dt_boot_facts *facts, const struct dt_card *card,
-                         const struct dtrain_error *failure, struct dtrain_error *err)
+static int connect_world(struct dtrain_world *world, const struct dt_boot_facts *facts,
+                         const struct dt_card *card, const struct dtrain_error *failure,
+                         struct dtrain_error *err)
 {
     struct dtrain_error late = {""};
     struct dt_card parent = {0};

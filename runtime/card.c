@@ -31,7 +31,8 @@ static void read_ids(struct dt_reader *reader, struct dt_card *card)
     }
 }
 
-int dt_card_read(struct dt_card *card, const void *bytes, size_t size, uint32_t task, struct dtrain_error *err)
+int dt_card_read(struct dt_card *card, const void *bytes, size_t size, uint32_t task,
+                 struct dtrain_error *err)
 {
     struct dt_reader reader = {.data = bytes, .left = size};
     uint32_t protocol = dt_reader_u32(&reader);
@@ -39,8 +40,10 @@ int dt_card_read(struct dt_card *card, const void *bytes, size_t size, uint32_t 
 
     *card = (struct dt_card){0};
     if (!reader.is_broken && protocol != DT_PROTOCOL)
-        return dt_error_set(err, "task %u runs a libdtrain that speaks protocol %u, this one (%s) speaks %u: "
-                            "use one version in all tasks", task, protocol, DTRAIN_VERSION, DT_PROTOCOL);
+        return dt_error_set(err,
+                            "task %u runs a libdtrain that speaks protocol %u, this one (%s) speaks %u: "
+                            "use one version in all tasks",
+                            task, protocol, DTRAIN_VERSION, DT_PROTOCOL);
     dt_opinions_read(&reader, &one);
     card->opinion = one.items[0];
     dt_reader_text(&reader, card->host, sizeof(card->host));

@@ -22,7 +22,8 @@ struct dt_card {
 
 void dt_card_write(struct dt_buffer *buffer, const struct dt_card *card);
 /* task: whose card it is, for the error. */
-int dt_card_read(struct dt_card *card, const void *bytes, size_t size, uint32_t task, struct dtrain_error *err);
+int dt_card_read(struct dt_card *card, const void *bytes, size_t size, uint32_t task,
+                 struct dtrain_error *err);
 
 /* The id for a channel, or NULL. */
 const unsigned char *dt_card_id(const struct dt_card *card, uint64_t channel);

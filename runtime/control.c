@@ -1,21 +1,15 @@
 #include "control_state.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define RETRY_FIRST_MS 1
-#define RETRY_MOST_MS 50
-#define ATTEMPT_MS 1000       /* of one attempt to connect */
-#define REFUSED_MS 1000       /* a port that refuses this long has lost its owner */
-#define EXPIRE_TICK_MS 1000   /* how often greetings are checked for their age */
-#define MARGIN_DIVISOR 20     /* a level of the tree gives up this part of the timeout before the one above */
-#define MARGIN_MOST_MS 1000
+#include "host_thread.h"
+
+#define EXPIRE_TICK_MS 1000 /* how often greetings are checked for their age */
 
 /* ---- Waiting ---------------------------------------------------------------- */
 
@@ -24,14 +18,6 @@ bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadl
     struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
 
     return pthread_cond_timedwait(&control->changed, &control->lock, &at) != ETIMEDOUT;
-}
-
-static int children_left_ms(const struct dt_control *control)
-{
-    if (control->is_stopped ||
-        (control->phase != DT_PHASE_COLLECTING && control->phase != DT_PHASE_LEAVING))
-        return -1;
-    return dt_deadline_left_ms(&control->children_deadline);
 }
 
 static void quit_ready(struct dt_source *source)
@@ -43,7 +29,7 @@ static void quit_ready(struct dt_source *source)
         dt_log(control->log, DT_LOG_DEBUG, "eventfd: %s", strerror(errno));
 }
 
-static void wake(struct dt_control *control)
+void dt_control_wake(struct dt_control *control)
 {
     if (write(control->quit.fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         dt_log(control->log, DT_LOG_DEBUG, "eventfd: %s", strerror(errno));
@@ -57,7 +43,7 @@ static void *run(void *argument)
     pthread_mutex_lock(&control->lock);
     while (!control->must_quit) {
         struct epoll_event event;
-        int left_ms = children_left_ms(control), n;
+        int left_ms = dt_control_roll_due_ms(control), n;
 
         if (dt_rendezvous_expire(&control->rendezvous) && (left_ms < 0 || left_ms > EXPIRE_TICK_MS))
             left_ms = EXPIRE_TICK_MS;
@@ -69,18 +55,27 @@ static void *run(void *argument)
 
             source->ready(source);
         }
-        dt_tree_tick(control);
+        dt_control_roll_tick(control);
         pthread_cond_broadcast(&control->changed);
     }
     pthread_mutex_unlock(&control->lock);
     return NULL;
 }
 
+int dt_control_start(struct dt_control *control, struct dtrain_error *err)
+{
+    if (dt_host_thread_start(&control->thread, run, control, "the control thread", err) < 0)
+        return -1;
+    control->has_thread = true;
+    return 0;
+}
+
 /* ---- Creation and its end ------------------------------------------------------ */
 
 static void place_in_tree(struct dt_control *control)
 {
-    uint32_t node = dt_plan_rank_node(control->plan, control->rank), nodes = dt_plan_node_count(control->plan);
+    uint32_t node = dt_plan_rank_node(control->plan, control->rank),
+             nodes = dt_plan_node_count(control->plan);
     uint64_t first = (uint64_t)node * DT_CONTROL_FANOUT + 1, last = first + DT_CONTROL_FANOUT;
 
     if (!dt_tree_is_leader(control, control->rank))
@@ -88,6 +83,9 @@ static void place_in_tree(struct dt_control *control)
     control->local_children = dt_plan_node_tasks(control->plan, node) - 1;
     control->first_node = first < nodes ? (uint32_t)first : nodes;
     control->last_node = last < nodes ? (uint32_t)last : nodes;
+    control->height = 1;
+    for (uint64_t below = first; below < nodes; below = below * DT_CONTROL_FANOUT + 1)
+        control->height++;
 }
 
 static int allocate(struct dt_control *control, struct dtrain_error *err)
@@ -134,8 +132,8 @@ static void init_lock(struct dt_control *control)
     pthread_condattr_destroy(&attributes);
 }
 
-int dt_control_create(struct dt_control **made, const struct dt_plan *plan, uint32_t rank,
-                      const char *ifname, const struct dt_log *log, struct dtrain_error *err)
+int dt_control_create(struct dt_control **made, const struct dt_plan *plan, uint32_t rank, const char *ifname,
+                      const struct dt_log *log, struct dtrain_error *err)
 {
     struct dt_control *control = calloc(1, sizeof(*control));
 
@@ -184,7 +182,7 @@ static void stop_thread(struct dt_control *control)
     pthread_mutex_lock(&control->lock);
     flush_links(control);
     control->must_quit = true;
-    wake(control);
+    dt_control_wake(control);
     pthread_mutex_unlock(&control->lock);
     pthread_join(control->thread, NULL);
 }
@@ -221,252 +219,4 @@ void dt_control_seat(const struct dt_control *control, struct dt_control_seat *s
 {
     seat->address = control->rendezvous.listener.address;
     memcpy(seat->token, control->rendezvous.token, DT_TOKEN_SIZE);
-}
-
-/* ---- Calling another rank ------------------------------------------------------- */
-
-static int send_greeting(int fd, const struct dt_greeting *greeting)
-{
-    unsigned char bytes[DT_GREETING_SIZE];
-    ssize_t n;
-
-    dt_greeting_encode(bytes, greeting);
-    do
-        n = send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)sizeof(bytes))
-        return 0;
-    errno = n < 0 ? errno : EPIPE;
-    return -1;
-}
-
-int dt_control_call(const struct dt_address *address, bool is_local, const struct dt_greeting *greeting,
-                    const struct dt_deadline *deadline, int *fd, struct dtrain_error *err)
-{
-    char text[DT_ADDRESS_TEXT];
-    int saved;
-
-    if (dt_address_dial(fd, address, is_local, deadline) == 0) {
-        if (send_greeting(*fd, greeting) == 0)
-            return 0;
-        saved = errno;
-        close(*fd);
-        *fd = -1;
-        errno = saved;
-    }
-    saved = errno;
-    dt_error_set(err, "cannot connect to %s: %s", is_local ? "its Unix socket" : dt_address_text(address, text),
-                 strerror(errno));
-    errno = saved;
-    return -1;
-}
-
-static void pause_ms(int ms)
-{
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
-}
-
-/* Tries until the deadline; a refusal is believed sooner, and inside a node TCP is the second choice. */
-static int call_parent(const struct dt_control_seat *seat, bool is_local, const struct dt_greeting *greeting,
-                       const struct dt_deadline *deadline, int *fd, struct dtrain_error *err)
-{
-    struct dt_deadline refused = dt_deadline_after_ms(REFUSED_MS);
-
-    for (int wait_ms = RETRY_FIRST_MS;; wait_ms = wait_ms < RETRY_MOST_MS ? 2 * wait_ms : RETRY_MOST_MS) {
-        struct dt_deadline attempt = dt_deadline_after_ms(ATTEMPT_MS);
-
-        if (attempt.at_ns > deadline->at_ns)
-            attempt = *deadline;
-        if (dt_control_call(&seat->address, is_local, greeting, &attempt, fd, err) == 0)
-            return 0;
-        if (dt_deadline_passed(deadline) || (errno == ECONNREFUSED && dt_deadline_passed(&refused)))
-            return -1;
-        if (is_local && errno == ECONNREFUSED)
-            is_local = false;
-        pause_ms(wait_ms);
-    }
-}
-
-static int join_parent(struct dt_control *control, const struct dt_control_seat *seat,
-                       const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    struct dt_greeting greeting = {.purpose = DT_PURPOSE_CONTROL, .rank = control->rank};
-    uint32_t parent = dt_control_parent(control->plan, control->rank);
-    bool is_local = dt_plan_rank_node(control->plan, parent) == dt_plan_rank_node(control->plan, control->rank);
-    char who[DT_RANK_TEXT_MAX];
-    const struct dt_link *link;
-    int fd;
-
-    memcpy(greeting.token, seat->token, DT_TOKEN_SIZE);
-    if (call_parent(seat, is_local, &greeting, deadline, &fd, err) < 0)
-        return dt_error_prefix(err, "%s, whom this rank reports to", dt_rank_text(control->plan, parent, who, sizeof(who)));
-    pthread_mutex_lock(&control->lock);
-    link = dt_tree_add(control, fd, parent, DT_LINK_PARENT);
-    pthread_mutex_unlock(&control->lock);
-    return link != NULL ? 0 : dt_error_set(err, "cannot watch the control connection to rank %u", parent);
-}
-
-int dt_control_tell(const struct dt_control_seat *seat, const char *failure,
-                    const struct dt_deadline *deadline)
-{
-    struct dt_greeting greeting = {.purpose = DT_PURPOSE_CONTROL, .rank = DT_RANK_NONE};
-    struct dt_buffer frame = {0};
-    ssize_t n = -1;
-    size_t begin;
-    int fd;
-
-    memcpy(greeting.token, seat->token, DT_TOKEN_SIZE);
-    begin = dt_frame_begin(&frame, DT_MESSAGE_STOP);
-    dt_buffer_text(&frame, failure);
-    dt_frame_end(&frame, begin);
-    if (!frame.is_broken && call_parent(seat, false, &greeting, deadline, &fd, NULL) == 0) {
-        n = send(fd, frame.data, frame.size, MSG_NOSIGNAL);
-        close(fd);
-    }
-    dt_buffer_free(&frame);
-    return n > 0 ? 0 : -1;
-}
-
-/* ---- Joining ------------------------------------------------------------------- */
-
-static int start_thread(struct dt_control *control, struct dtrain_error *err)
-{
-    int rc = pthread_create(&control->thread, NULL, run, control);
-
-    if (rc != 0)
-        return dt_error_set(err, "cannot start the control thread: %s", strerror(rc));
-    control->has_thread = true;
-    return 0;
-}
-
-/* Leaders give up before those above them, so that the name that is reported is the missing rank's own. */
-static struct dt_deadline children_deadline(const struct dt_control *control, const struct dt_deadline *deadline)
-{
-    struct dt_deadline mine = *deadline;
-    int64_t margin_ms = deadline->timeout_ms / MARGIN_DIVISOR;
-
-    if (margin_ms > MARGIN_MOST_MS)
-        margin_ms = MARGIN_MOST_MS;
-    for (uint32_t rank = control->rank; rank != DT_RANK_NONE; rank = dt_control_parent(control->plan, rank))
-        mine.at_ns -= margin_ms * 1000000;
-    return mine;
-}
-
-/* Who waits for those above gives them a little longer: they know whose fault it is. */
-static struct dt_deadline patient_deadline(const struct dt_control *control, const struct dt_deadline *deadline)
-{
-    struct dt_deadline patient = *deadline;
-
-    if (control->rank != 0)
-        patient.at_ns += (int64_t)DT_CONTROL_LINGER_MS * 1000000;
-    return patient;
-}
-
-static void linger(struct dt_control *control, const struct dt_deadline *deadline)
-{
-    struct dt_deadline mine = dt_deadline_after_ms(DT_CONTROL_LINGER_MS);
-
-    if (mine.at_ns > deadline->at_ns)
-        mine = *deadline;
-    while (!dt_tree_is_told(control) && dt_control_wait(control, &mine))
-        continue;
-}
-
-static int wait_verdict(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    struct dt_deadline patient = patient_deadline(control, deadline);
-    char text[DT_MESSAGE_TEXT_MAX];
-    bool in_time = true;
-
-    while (in_time && !control->is_stopped && control->phase != DT_PHASE_UP)
-        in_time = dt_control_wait(control, &patient);
-    if (!control->is_stopped && control->phase == DT_PHASE_UP)
-        return 0;
-    if (!control->is_stopped) {
-        snprintf(text, sizeof(text), "rank 0 did not say within %.4g s whether the world is complete",
-                 deadline->timeout_ms / 1000.0);
-        dt_tree_stop(control, text, NULL);
-    }
-    linger(control, deadline);
-    return dt_error_set(err, "%s", control->stop_text);
-}
-
-int dt_control_join(struct dt_control *control, const struct dt_control_seat *parent,
-                    const struct dt_opinion *opinion, const char *failure,
-                    const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    struct dtrain_error own;
-    int rc;
-
-    if (control->world == 1) {
-        control->phase = DT_PHASE_UP;
-        return 0;
-    }
-    if (start_thread(control, err) < 0)
-        return -1;
-    if (parent != NULL && join_parent(control, parent, deadline, &own) < 0 && failure == NULL)
-        failure = own.text;
-    pthread_mutex_lock(&control->lock);
-    control->children_deadline = children_deadline(control, deadline);
-    if (failure != NULL)
-        dt_tree_stop(control, failure, NULL);
-    else
-        dt_tree_join(control, opinion);
-    wake(control);
-    rc = wait_verdict(control, deadline, err);
-    pthread_mutex_unlock(&control->lock);
-    return rc;
-}
-
-/* ---- Leaving ------------------------------------------------------------------- */
-
-/* A rank that goes early looks to the others like one that died, but says why. */
-static void say_left(struct dt_control *control, const char *why)
-{
-    char who[DT_RANK_TEXT_MAX], text[DT_MESSAGE_TEXT_MAX];
-
-    snprintf(text, sizeof(text), "%s left: %.700s",
-             dt_rank_text(control->plan, control->rank, who, sizeof(who)), why);
-    dt_tree_farewell(control, text);
-}
-
-static int leave_early(struct dt_control *control, struct dtrain_error *err)
-{
-    const char *why = control->is_stopped ? control->stop_text : control->deaths[0].text;
-
-    if (!control->is_stopped)
-        say_left(control, why);
-    return dt_error_set(err, "%s", why);
-}
-
-int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline,
-                     struct dtrain_error *err)
-{
-    struct dt_deadline patient = patient_deadline(control, deadline);
-    bool in_time = true;
-    int rc = 0;
-
-    if (control->world == 1)
-        return 0;
-    pthread_mutex_lock(&control->lock);
-    control->children_deadline = children_deadline(control, deadline);
-    if (!control->is_stopped && control->death_count == 0)
-        dt_tree_leave(control);
-    wake(control);
-    while (in_time && !control->is_stopped && control->death_count == 0 && control->phase != DT_PHASE_DONE)
-        in_time = dt_control_wait(control, &patient);
-    if (control->phase != DT_PHASE_DONE && (control->is_stopped || control->death_count > 0))
-        rc = leave_early(control, err);
-    else if (control->phase != DT_PHASE_DONE)
-        rc = dt_error_set(err, "not all ranks came to dtrain_finalize within %.4g s", deadline->timeout_ms / 1000.0);
-    pthread_mutex_unlock(&control->lock);
-    return rc;
-}
-
-void dt_control_abandon(struct dt_control *control, const char *why)
-{
-    pthread_mutex_lock(&control->lock);
-    if (!control->is_stopped && control->phase == DT_PHASE_UP)
-        say_left(control, why);
-    pthread_mutex_unlock(&control->lock);
 }

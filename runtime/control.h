@@ -17,6 +17,8 @@
 
 #define DT_CONTROL_FANOUT 16      /* leaders below one leader */
 #define DT_CONTROL_LINGER_MS 1000 /* at most, for a failed rank to tell the others why */
+#define DT_ROLL_LEVEL_MS 200 /* a level of the tree names its missing ranks this much after the one below */
+#define DT_CONTROL_PATIENCE_MS 2000 /* after a deadline, for the roll call: ten levels */
 #define DT_RANK_NONE UINT32_MAX
 
 struct dt_control;
@@ -47,8 +49,8 @@ uint32_t dt_control_parent(const struct dt_plan *plan, uint32_t rank);
  * is NULL for rank 0. Called once.
  */
 int dt_control_join(struct dt_control *control, const struct dt_control_seat *parent,
-                    const struct dt_opinion *opinion, const char *failure,
-                    const struct dt_deadline *deadline, struct dtrain_error *err);
+                    const struct dt_opinion *opinion, const char *failure, const struct dt_deadline *deadline,
+                    struct dtrain_error *err);
 
 /*
  * For a rank that has no place in the tree, since its plan does not fit the

@@ -41,8 +41,8 @@ int dt_link_flush(struct dt_link *link, int epoll_fd)
     if (link->out.is_broken)
         return -1;
     while (link->sent < link->out.size) {
-        ssize_t n = send(link->source.fd, link->out.data + link->sent, link->out.size - link->sent,
-                         MSG_NOSIGNAL);
+        ssize_t n =
+            send(link->source.fd, link->out.data + link->sent, link->out.size - link->sent, MSG_NOSIGNAL);
 
         if (n < 0 && errno == EINTR)
             continue;

@@ -45,6 +45,7 @@ enum dt_message_kind {
     DT_MESSAGE_DEAD,      /* flooded: a rank and how it was seen */
     DT_MESSAGE_BYE,       /* up: the sender's subtree is in dtrain_finalize */
     DT_MESSAGE_DONE,      /* down: all are */
+    DT_MESSAGE_ROLL,      /* flooded: somebody's deadline passed, of the end (1) or of the start (0) */
     DT_MESSAGE_LOOKUP,    /* up: ranks whose addresses are wanted */
     DT_MESSAGE_ADDRESSES, /* down: the answer */
     DT_MESSAGE_KINDS,

@@ -60,7 +60,7 @@ static int lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
 
     if (are_known(control, ranks, n))
         return 0;
-    dt_tree_lookup(control, ranks, n);
+    dt_control_send_lookup(control, ranks, n);
     while (!are_known(control, ranks, n)) {
         if (parent == DT_RANK_NONE)
             return dt_error_set(err, "rank 0 knows no address of a rank that joined");
@@ -99,7 +99,8 @@ static int await_peer(struct dt_control *control, uint32_t peer, uint64_t channe
             rc = -1;
         else if (!dt_control_wait(control, deadline))
             rc = dt_error_set(err, "%s did not connect within %.4g s",
-                              dt_rank_text(control->plan, peer, who, sizeof(who)), deadline->timeout_ms / 1000.0);
+                              dt_rank_text(control->plan, peer, who, sizeof(who)),
+                              deadline->timeout_ms / 1000.0);
     }
     pthread_mutex_unlock(&control->lock);
     return rc;

@@ -1,4 +1,4 @@
-/* control_state.h - what control.c, control_tree.c and control_peers.c share. Private to them. */
+/* control_state.h - what the control_*.c files share. Private to them. */
 #ifndef DT_RUNTIME_CONTROL_STATE_H
 #define DT_RUNTIME_CONTROL_STATE_H
 
@@ -28,7 +28,7 @@ struct dt_control {
     const struct dt_plan *plan;
     const struct dt_log *log;
     uint32_t rank, world;
-    uint32_t local_children; /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
+    uint32_t local_children;        /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
     uint32_t first_node, last_node; /* nodes whose leaders are children: first <= i < last */
 
     pthread_mutex_t lock; /* guards all that follows */
@@ -42,7 +42,9 @@ struct dt_control {
     struct dt_rendezvous rendezvous;
     struct dt_link *links;
     enum dt_control_phase phase;
-    struct dt_deadline children_deadline; /* of COLLECTING and LEAVING */
+    struct dt_deadline deadline; /* of this phase; after the roll call began, for naming who is missing */
+    bool is_rolled;              /* the roll call began */
+    uint32_t height;             /* levels of the tree below this rank */
     uint32_t hello_count, bye_count;
     struct dt_opinions opinions; /* of this rank and its subtree */
     struct dt_address *table;    /* by rank; family 0: not known */
@@ -59,34 +61,91 @@ struct dt_control {
     struct dt_peers peers;
 };
 
-/* Everything below is called with the lock held. */
+/* Everything below is called with the lock held, but what says otherwise. */
 
-/* control_tree.c */
+/* ---- control.c: the thread, its start and end ------------------------------ */
+
+int dt_control_start(struct dt_control *control, struct dtrain_error *err); /* without the lock */
+/* The thread looks at what changed. */
+void dt_control_wake(struct dt_control *control);
+/* Waits for a change; false when the deadline passed. */
+bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadline);
+
+/* ---- control_tree.c: who is where, and what becomes of the world ------------ */
+
 bool dt_tree_is_leader(const struct dt_control *control, uint32_t rank);
 uint32_t dt_tree_child_count(const struct dt_control *control);
+/* World rank of child i. */
+uint32_t dt_tree_child(const struct dt_control *control, uint32_t i);
+struct dt_link *dt_tree_find(const struct dt_control *control, uint32_t rank, enum dt_link_role role);
+/* NULL: not connected, or rank 0. */
+struct dt_link *dt_tree_parent(const struct dt_control *control);
+
 /* Takes over a connection that proved itself. */
 struct dt_link *dt_tree_add(struct dt_control *control, int fd, uint32_t rank, enum dt_link_role role);
 void dt_tree_adopt(void *control, int fd, uint32_t rank);
-void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion);
-void dt_tree_leave(struct dt_control *control);
+/* Its end came: of a rank that did not say BYE this is the death. error: of the last read. */
+void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error);
+
+void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
+                  const struct dt_deadline *deadline);
+void dt_tree_check_joined(struct dt_control *control);
+void dt_tree_go(struct dt_control *control);
+void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline);
+void dt_tree_check_left(struct dt_control *control);
+void dt_tree_done(struct dt_control *control);
+
+/* Both tell everybody but `from`, who knows. Only the first stop counts, and each death once. */
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
-void dt_tree_lookup(struct dt_control *control, const uint32_t *ranks, size_t n);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
-/* Whoever is still missing when children_deadline passes stops the world. */
-void dt_tree_tick(struct dt_control *control);
 /* Whether all children know that the world is stopped. */
 bool dt_tree_is_told(const struct dt_control *control);
 
-/* control_peers.c */
+/* ---- control_roll.c: naming who is missing --------------------------------- */
+
+/*
+ * When a rank's deadline passes it starts a roll call. Every rank that waits for
+ * children then names those that did not come, lower ones first: so the name is
+ * that of the missing rank, not of one that waits for it.
+ */
+void dt_control_roll_start(struct dt_control *control, const struct dt_deadline *deadline,
+                           enum dt_control_phase phase);
+void dt_control_roll_call(struct dt_control *control, const struct dt_link *from);
+void dt_control_roll_tick(struct dt_control *control);
+/* Milliseconds until dt_control_roll_tick() has something to do; -1: nothing is due. */
+int dt_control_roll_due_ms(const struct dt_control *control);
+
+/* ---- control_send.c: messages out ------------------------------------------ */
+
+void dt_control_send_empty(struct dt_control *control, struct dt_link *link, enum dt_message_kind kind);
+void dt_control_send_stop(struct dt_control *control, struct dt_link *link);
+void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank, const char *text);
+void dt_control_send_hello(struct dt_control *control, struct dt_link *link);
+void dt_control_send_go(struct dt_control *control, struct dt_link *link);
+void dt_control_send_roll(struct dt_control *control, struct dt_link *link);
+void dt_control_send_lookup(struct dt_control *control, const uint32_t *ranks, size_t n);
+/* Ends the frame that began there, and sends. */
+void dt_control_send_end(struct dt_control *control, struct dt_link *link, size_t begin);
+
+/* ---- control_handle.c: messages in ------------------------------------------ */
+
+void dt_control_handle(struct dt_source *source); /* a link's */
+
+/* ---- control_peers.c -------------------------------------------------------- */
+
 void dt_control_peers_init(struct dt_control *control);
 bool dt_control_is_dead(const struct dt_control *control, uint32_t rank, struct dtrain_error *err);
 
-/* control.c: waits for a change; false when the deadline passed. */
-bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadline);
-/* A connected control or data connection that has greeted; -1 with the reason. */
+/* ---- control_call.c: connecting; all without the lock ------------------------ */
+
+/* One attempt at a connection that has greeted; -1 with the reason, and errno. */
 int dt_control_call(const struct dt_address *address, bool is_local, const struct dt_greeting *greeting,
                     const struct dt_deadline *deadline, int *fd, struct dtrain_error *err);
+/* Tries until the deadline; a refusal is believed sooner, and inside a node TCP is the second choice. */
+int dt_control_call_seat(const struct dt_control_seat *seat, bool is_local,
+                         const struct dt_greeting *greeting, const struct dt_deadline *deadline, int *fd,
+                         struct dtrain_error *err);
 
 #endif

@@ -6,7 +6,8 @@
 #define EXPERT_AXES ((unsigned)(DTRAIN_TP | DTRAIN_EP | DTRAIN_DP | DTRAIN_PP))
 
 _Static_assert(DTRAIN_TP == 1 << DT_TP && DTRAIN_CP == 1 << DT_CP && DTRAIN_EP == 1 << DT_EP &&
-               DTRAIN_DP == 1 << DT_DP && DTRAIN_PP == 1 << DT_PP, "a public axis is its index' bit");
+                   DTRAIN_DP == 1 << DT_DP && DTRAIN_PP == 1 << DT_PP,
+               "a public axis is its index' bit");
 
 static enum dt_grid grid_of(unsigned axes)
 {
@@ -29,7 +30,8 @@ static int check_axes(unsigned axes, struct dtrain_error *err)
     if (axes & DTRAIN_EP & ~known)
         return dt_error_set(err, "the set of axes 0x%x has DTRAIN_EP: it needs DTRAIN_EXPERT", axes);
     if (axes & DTRAIN_CP & ~known)
-        return dt_error_set(err, "the set of axes 0x%x has DTRAIN_CP, which DTRAIN_EXPERT's grid has not", axes);
+        return dt_error_set(err, "the set of axes 0x%x has DTRAIN_CP, which DTRAIN_EXPERT's grid has not",
+                            axes);
     return 0;
 }
 
@@ -58,7 +60,8 @@ int dtrain_group_member(const struct dtrain_world *world, const struct dtrain_gr
 
     if (check_axes(group->axes, NULL) < 0 || i < 0 || (uint32_t)i >= dt_group_size(layout, grid, set))
         return -1;
-    return (int)dt_group_member(layout, grid, set, dt_group_index(layout, grid, set, world->rank), (uint32_t)i);
+    return (int)dt_group_member(layout, grid, set, dt_group_index(layout, grid, set, world->rank),
+                                (uint32_t)i);
 }
 
 int dtrain_coord(const struct dtrain_world *world, unsigned axis)

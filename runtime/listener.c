@@ -79,8 +79,8 @@ static socklen_t unix_endpoint(const struct dt_address *address, union endpoint 
 
     memset(endpoint, 0, sizeof(*endpoint));
     endpoint->un.sun_family = AF_UNIX;
-    n = snprintf(endpoint->un.sun_path + 1, sizeof(endpoint->un.sun_path) - 1,
-                 "dtrain-%016" PRIx64, address->nonce);
+    n = snprintf(endpoint->un.sun_path + 1, sizeof(endpoint->un.sun_path) - 1, "dtrain-%016" PRIx64,
+                 address->nonce);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -149,8 +149,10 @@ static int choose_by_route(struct dt_address *address, const char *toward, struc
         rc = getsockname(fd, &endpoint.any, &size);
     }
     if (rc < 0)
-        dt_error_set(err, "no route to %s, the plan's first node (%s): name the interface to use in "
-                     "DTRAIN_SOCKET_IFNAME", toward, strerror(errno));
+        dt_error_set(err,
+                     "no route to %s, the plan's first node (%s): name the interface to use in "
+                     "DTRAIN_SOCKET_IFNAME",
+                     toward, strerror(errno));
     else
         address_from_socket(address, &endpoint.any);
     close(fd);
@@ -163,8 +165,10 @@ static int choose_address(struct dt_address *address, const char *toward, const 
     if (ifname != NULL && ifname[0] != '\0') {
         if (choose_by_name(address, ifname))
             return 0;
-        return dt_error_set(err, "DTRAIN_SOCKET_IFNAME: this machine has no interface '%.32s' with an "
-                            "address", ifname);
+        return dt_error_set(err,
+                            "DTRAIN_SOCKET_IFNAME: this machine has no interface '%.32s' with an "
+                            "address",
+                            ifname);
     }
     if (toward != NULL && toward[0] != '\0')
         return choose_by_route(address, toward, err);
@@ -246,8 +250,8 @@ static void set_no_delay(int fd)
 
 int dt_listener_accept(const struct dt_listener *listener, bool is_local)
 {
-    int fd = accept4(is_local ? listener->unix_fd : listener->tcp_fd, NULL, NULL,
-                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd =
+        accept4(is_local ? listener->unix_fd : listener->tcp_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0)
         return -1;

@@ -16,12 +16,12 @@
 struct dt_address {
     uint16_t family; /* 4, 6; 0: none */
     uint16_t port;
-    uint64_t nonce;            /* of the Unix socket's name */
-    unsigned char ip[16];      /* the first 4 bytes for family 4 */
+    uint64_t nonce;       /* of the Unix socket's name */
+    unsigned char ip[16]; /* the first 4 bytes for family 4 */
 };
 
-#define DT_ADDRESS_WIRE 28   /* bytes of one in a message */
-#define DT_ADDRESS_TEXT 64   /* "10.0.0.1:40123" */
+#define DT_ADDRESS_WIRE 28 /* bytes of one in a message */
+#define DT_ADDRESS_TEXT 64 /* "10.0.0.1:40123" */
 
 void dt_address_write(struct dt_buffer *buffer, const struct dt_address *address);
 /* A family that is neither 4 nor 6, or port 0, breaks the reader. */

@@ -25,7 +25,8 @@ static void axes_text(char text[DT_OPINION_AXES_MAX], const struct dt_layout *la
         uint32_t size = layout->size[axis == DT_EP ? DT_EXPERT : DT_DENSE][axis];
 
         if (size > 1 || (axis != DT_CP && axis != DT_EP))
-            used += (size_t)snprintf(text + used, DT_OPINION_AXES_MAX - used, "%s=%u ", dt_axis_name(axis), size);
+            used +=
+                (size_t)snprintf(text + used, DT_OPINION_AXES_MAX - used, "%s=%u ", dt_axis_name(axis), size);
     }
     snprintf(text + used, DT_OPINION_AXES_MAX - used, "order=%s", dt_layout_order_text(layout, order));
 }
@@ -69,8 +70,10 @@ static void difference_text(char *text, size_t size, const struct dt_opinion *od
     else if (strcmp(odd->axes, first->axes) != 0)
         snprintf(text, size, "was started with %s, rank %u with %s", odd->axes, first->rank, first->axes);
     else if (odd->plan_hash != first->plan_hash)
-        snprintf(text, size, "has the plan %016" PRIx64 ", rank %u the plan %016" PRIx64
-                 " (same axes, other nodes or tasks)", odd->plan_hash, first->rank, first->plan_hash);
+        snprintf(text, size,
+                 "has the plan %016" PRIx64 ", rank %u the plan %016" PRIx64
+                 " (same axes, other nodes or tasks)",
+                 odd->plan_hash, first->rank, first->plan_hash);
     else
         snprintf(text, size, "uses the backend %s, rank %u uses %s", odd->backend, first->rank,
                  first->backend);

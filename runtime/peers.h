@@ -17,7 +17,8 @@ struct dt_peers {
     /*
      * A connected stream socket to world rank `peer`, used for `channel` only.
      * Both ranks call with the same channel, in any order; the call blocks
-     * until the other did too, the peer is known dead, or the deadline. A peer
+     * until they are connected, the peer is known dead, or the deadline. The
+     * lower rank's call may return before the other's began. A peer
      * on the same node gives an AF_UNIX socket (*is_local; it carries file
      * descriptors), another an AF_INET/AF_INET6 one with TCP_NODELAY. The
      * socket is non-blocking and close-on-exec; the caller owns it. Thread-safe.

@@ -31,7 +31,7 @@ char *dt_phases_text(const struct dt_phases *phases, char *text, size_t size)
     size_t used = (size_t)snprintf(text, size, "up in %.1f ms", since_ms(phases->start_ns, phases->last_ns));
 
     for (unsigned i = 0; i < phases->n && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s %s %.1f", i == 0 ? ":" : ",", phases->items[i].name,
-                                 phases->items[i].ms);
+        used += (size_t)snprintf(text + used, size - used, "%s %s %.1f", i == 0 ? ":" : ",",
+                                 phases->items[i].name, phases->items[i].ms);
     return text;
 }

@@ -198,8 +198,7 @@ void dt_rendezvous_close(struct dt_rendezvous *rendezvous)
     dt_listener_close(&rendezvous->listener);
 }
 
-void dt_rendezvous_set_world_token(struct dt_rendezvous *rendezvous,
-                                   const unsigned char token[DT_TOKEN_SIZE])
+void dt_rendezvous_set_world_token(struct dt_rendezvous *rendezvous, const unsigned char token[DT_TOKEN_SIZE])
 {
     struct dt_arrival *arrivals = rendezvous->parked;
 
@@ -214,8 +213,7 @@ void dt_rendezvous_set_world_token(struct dt_rendezvous *rendezvous,
     }
 }
 
-int dt_rendezvous_claim(struct dt_rendezvous *rendezvous, uint32_t rank, uint64_t channel,
-                        bool *is_local)
+int dt_rendezvous_claim(struct dt_rendezvous *rendezvous, uint32_t rank, uint64_t channel, bool *is_local)
 {
     if (!rendezvous->has_world_token)
         return -1;

@@ -44,8 +44,7 @@ void dt_rendezvous_set_world_token(struct dt_rendezvous *rendezvous,
                                    const unsigned char token[DT_TOKEN_SIZE]);
 
 /* The data connection that rank made for channel: its descriptor, now the caller's, or -1. */
-int dt_rendezvous_claim(struct dt_rendezvous *rendezvous, uint32_t rank, uint64_t channel,
-                        bool *is_local);
+int dt_rendezvous_claim(struct dt_rendezvous *rendezvous, uint32_t rank, uint64_t channel, bool *is_local);
 
 /* Closes connections that took too long to greet. Whether any are left that could. */
 bool dt_rendezvous_expire(struct dt_rendezvous *rendezvous);

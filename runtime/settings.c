@@ -20,8 +20,8 @@ static bool is_set(const char *text)
 }
 
 /* The caller's option first, then the variable, then the default. */
-static int read_timeout(int *timeout_ms, int option_ms, const char *option, const char *text, const char *name,
-                        int fallback_ms, struct dtrain_error *err)
+static int read_timeout(int *timeout_ms, int option_ms, const char *option, const char *text,
+                        const char *name, int fallback_ms, struct dtrain_error *err)
 {
     if (option_ms < 0)
         return dt_error_set(err, "dtrain_options.%s is %d ms: expected a time, or 0 for the default", option,
@@ -61,8 +61,11 @@ static int read_ifname(struct dt_settings *settings, const char *text, struct dt
     if (!is_set(text))
         return 0;
     if (strlen(text) >= sizeof(settings->ifname))
-        return dt_error_set(err, "DTRAIN_SOCKET_IFNAME='%s': expected the name of one network interface, at most %zu "
-                            "bytes", dt_parse_shown(shown, text), sizeof(settings->ifname) - 1);
+        return dt_error_set(
+            err,
+            "DTRAIN_SOCKET_IFNAME='%s': expected the name of one network interface, at most %zu "
+            "bytes",
+            dt_parse_shown(shown, text), sizeof(settings->ifname) - 1);
     strcpy(settings->ifname, text);
     return 0;
 }
@@ -72,7 +75,8 @@ static int read_step(struct dt_settings *settings, char *(*get)(const char *), s
     const char *tasks = get("SLURM_STEP_NUM_TASKS"), *mapping = get("SLURM_PMIX_MAPPING_SERV");
 
     settings->step_tasks = 1;
-    if (is_set(tasks) && dt_parse_u32(&settings->step_tasks, tasks, 1, DT_WORLD_MAX, "SLURM_STEP_NUM_TASKS", err) < 0)
+    if (is_set(tasks) &&
+        dt_parse_u32(&settings->step_tasks, tasks, 1, DT_WORLD_MAX, "SLURM_STEP_NUM_TASKS", err) < 0)
         return -1;
     for (int i = 0; i < DT_RANK_VARIABLES; i++) {
         const char *text = get(dt_rank_variable_names[i]);

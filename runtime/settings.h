@@ -22,7 +22,7 @@ struct dt_settings {
     char ifname[DT_SETTINGS_NAME_MAX]; /* "": not set */
     uint32_t step_tasks;               /* tasks of the Slurm step; 1 outside Slurm */
     char rank_variables[DT_RANK_VARIABLES][DT_SETTINGS_VALUE_MAX]; /* "": not set */
-    char *mapping; /* SLURM_PMIX_MAPPING_SERV or NULL */
+    char *mapping;                                                 /* SLURM_PMIX_MAPPING_SERV or NULL */
 };
 
 /* options may be NULL. get: getenv, or a test's own. A malformed value is an error. */

@@ -8,6 +8,7 @@
 
 #include "comm.h"
 #include "core/plan_wire.h"
+#include "host_thread.h"
 
 const char *dtrain_version(void)
 {
@@ -54,13 +55,6 @@ static void *bring_up(void *argument)
     return NULL;
 }
 
-static int start_thread(struct dtrain_world *world, struct dtrain_error *err)
-{
-    int rc = pthread_create(&world->thread, NULL, bring_up, world);
-
-    return rc == 0 ? 0 : dt_error_set(err, "cannot start the thread that brings the world up: %s", strerror(rc));
-}
-
 int dt_world_start(struct dtrain_world **made, const struct dt_world_start *start, struct dtrain_error *err)
 {
     struct dtrain_world *world = calloc(1, sizeof(*world));
@@ -78,11 +72,13 @@ int dt_world_start(struct dtrain_world **made, const struct dt_world_start *star
     world->plan_hash = start->plan_hash;
     world->boot = start->boot;
     world->boot_state = start->boot_state;
+    world->backend = start->backend;
     world->log = (struct dt_log){start->settings.log_level, write_line, world};
     world->deadline = dt_deadline_after_ms(start->settings.init_timeout_ms);
     world->phases = start->phases;
     dt_world_comms_init(&world->comms);
-    if (start_thread(world, err) < 0) {
+    if (dt_host_thread_start(&world->thread, bring_up, world, "the thread that brings the world up", err) <
+        0) {
         world_destroy(world);
         return -1;
     }
@@ -113,8 +109,11 @@ static int read_plan(struct dt_world_start *start, struct dtrain_error *err)
         return 0;
     }
     if (start->settings.step_tasks > 1)
-        return dt_error_set(err, "this step of %u tasks was started without a --dtrain option: add --dtrain-tp=... (or "
-                            "another of them) to srun", start->settings.step_tasks);
+        return dt_error_set(
+            err,
+            "this step of %u tasks was started without a --dtrain option: add --dtrain-tp=... (or "
+            "another of them) to srun",
+            start->settings.step_tasks);
     return plan_alone(&start->plan, err);
 }
 
@@ -128,7 +127,8 @@ static int choose_boot(struct dt_world_start *start, struct dtrain_error *err)
     return start->boot != NULL ? 0 : -1;
 }
 
-int dtrain_init_start(struct dtrain_world **world, const struct dtrain_options *options, struct dtrain_error *err)
+int dtrain_init_start(struct dtrain_world **world, const struct dtrain_options *options,
+                      struct dtrain_error *err)
 {
     struct dt_world_start start = {.plan = NULL};
 

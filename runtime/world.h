@@ -46,8 +46,9 @@ struct dt_world_start {
     struct dt_plan *plan;
     uint64_t plan_hash;
     const struct dt_boot *boot;
-    void *boot_state; /* what boot->open finds in *state; PMIx needs none, a test's double does */
+    void *boot_state;        /* what boot->open finds in *state; PMIx needs none, a test's double does */
     struct dt_phases phases; /* begun */
+    const struct dt_backend *backend; /* NULL: by the plan */
 };
 
 /* dtrain_init_start() with everything given. */

@@ -16,6 +16,7 @@
 /* A group and its communicator. Groups of the same members, whatever their axes, share one. */
 struct dt_world_comm {
     struct dt_world_comm *next;
+    unsigned axes; /* for which it was made first */
     struct dt_comm_request request;
     uint32_t *members;
     struct dtrain_comm *comm; /* NULL: not made yet */
@@ -23,8 +24,13 @@ struct dt_world_comm {
 
 /* The axes whose communicators are there from the start. pp is the same in both grids. */
 static const unsigned single_axes[] = {
-    DTRAIN_TP, DTRAIN_CP, DTRAIN_DP, DTRAIN_PP,
-    DTRAIN_EXPERT | DTRAIN_TP, DTRAIN_EXPERT | DTRAIN_EP, DTRAIN_EXPERT | DTRAIN_DP,
+    DTRAIN_TP,
+    DTRAIN_CP,
+    DTRAIN_DP,
+    DTRAIN_PP,
+    DTRAIN_EXPERT | DTRAIN_TP,
+    DTRAIN_EXPERT | DTRAIN_EP,
+    DTRAIN_EXPERT | DTRAIN_DP,
 };
 
 _Static_assert(sizeof(single_axes) / sizeof(single_axes[0]) <= DT_CARD_IDS_MAX, "a card holds all ids");
@@ -44,8 +50,8 @@ static void axes_name(char *name, size_t size, unsigned axes)
         bool is_expert = (axes & DTRAIN_EXPERT) != 0 && (axis == DT_TP || axis == DT_DP);
 
         if ((axes & 1u << axis) != 0 && used < size)
-            used += (size_t)snprintf(name + used, size - used, "%s%s%s", used > 0 ? "-" : "", is_expert ? "e" : "",
-                                     dt_axis_name((enum dt_axis)axis));
+            used += (size_t)snprintf(name + used, size - used, "%s%s%s", used > 0 ? "-" : "",
+                                     is_expert ? "e" : "", dt_axis_name((enum dt_axis)axis));
     }
 }
 
@@ -79,6 +85,7 @@ static struct dt_world_comm *entry_create(struct dtrain_world *world, const stru
         entry->members[i] = (uint32_t)dtrain_group_member(world, group, i);
     axes_name(axes, sizeof(axes), group->axes);
     snprintf(entry->request.name, DT_COMM_NAME_MAX, "dtrain/%s/%d", axes, group->index);
+    entry->axes = group->axes;
     entry->request.channel = channel_of(group);
     entry->request.size = group->size;
     entry->request.rank = group->rank;
@@ -180,8 +187,9 @@ static size_t unique_ranks(uint32_t *ranks, size_t n)
 }
 
 /* The addresses of all members, in one message. */
-static int lookup_members(struct dtrain_world *world, const struct dt_world_comm *first, const struct dt_world_comm *end,
-                          const struct dt_deadline *deadline, struct dtrain_error *err)
+static int lookup_members(struct dtrain_world *world, const struct dt_world_comm *first,
+                          const struct dt_world_comm *end, const struct dt_deadline *deadline,
+                          struct dtrain_error *err)
 {
     size_t n = 0;
     uint32_t *ranks;
@@ -214,12 +222,13 @@ static int create_entries(struct dtrain_world *world, struct dt_world_comm *firs
     for (struct dt_world_comm *i = first; i != end; i = i->next)
         if (i->request.size > 1)
             requests[n++] = i->request;
-    if (n > 0 && (lookup_members(world, first, end, deadline, err) < 0 ||
-                  world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0))
+    if (n > 0 &&
+        (lookup_members(world, first, end, deadline, err) < 0 ||
+         world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0))
         return -1;
     for (struct dt_world_comm *i = first; i != end; i = i->next)
-        if (dt_comm_create(&i->comm, world->backend, i->request.size > 1 ? handles[used++] : NULL, i->request.size,
-                           i->request.rank, err) < 0)
+        if (dt_comm_create(&i->comm, world->backend, i->request.size > 1 ? handles[used++] : NULL,
+                           i->request.size, i->request.rank, err) < 0)
             rc = -1;
     return rc;
 }
@@ -250,14 +259,17 @@ static int move_id(int fd, bool is_send, unsigned char *id, size_t size, const s
 
     while (moved < size) {
         struct pollfd wanted = {.fd = fd, .events = is_send ? POLLOUT : POLLIN};
-        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL) : recv(fd, id + moved, size - moved, 0);
+        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL)
+                            : recv(fd, id + moved, size - moved, 0);
 
         if (n > 0)
             moved += (size_t)n;
         else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            return dt_error_set(err, "the group's id did not come over: %s", n == 0 ? "connection closed" : strerror(errno));
+            return dt_error_set(err, "the group's id did not come over: %s",
+                                n == 0 ? "connection closed" : strerror(errno));
         else if (poll(&wanted, 1, dt_deadline_left_ms(deadline)) == 0)
-            return dt_error_set(err, "the group's id did not come over within %.4g s", deadline->timeout_ms / 1000.0);
+            return dt_error_set(err, "the group's id did not come over within %.4g s",
+                                deadline->timeout_ms / 1000.0);
     }
     return 0;
 }
@@ -269,15 +281,16 @@ static int exchange_with(struct dtrain_world *world, struct dt_world_comm *entry
     bool is_local;
     int fd, rc;
 
-    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd, &is_local, err) < 0)
+    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd,
+                       &is_local, err) < 0)
         return -1;
     rc = move_id(fd, entry->request.rank == 0, entry->request.id, world->backend->id_size, deadline, err);
     close(fd);
     return rc;
 }
 
-static int exchange_id(struct dtrain_world *world, struct dt_world_comm *entry, const struct dt_deadline *deadline,
-                       struct dtrain_error *err)
+static int exchange_id(struct dtrain_world *world, struct dt_world_comm *entry,
+                       const struct dt_deadline *deadline, struct dtrain_error *err)
 {
     if (!needs_id(world, entry))
         return 0;
@@ -291,11 +304,16 @@ static int exchange_id(struct dtrain_world *world, struct dt_world_comm *entry, 
     return 0;
 }
 
-static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm, struct dtrain_error *err)
+static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
+                    struct dtrain_error *err)
 {
     struct dt_deadline deadline = dt_deadline_after_ms(world->settings.timeout_ms);
-    struct dt_world_comm *entry = entry_of(world, axes, err);
+    struct dt_world_comm *entry = world->comms.list;
 
+    while (entry != NULL && entry->axes != axes)
+        entry = entry->next;
+    if (entry == NULL)
+        entry = entry_of(world, axes, err);
     if (entry == NULL)
         return -1;
     if (entry->comm == NULL && (exchange_id(world, entry, &deadline, err) < 0 ||
@@ -305,7 +323,8 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
     return 0;
 }
 
-int dtrain_comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm, struct dtrain_error *err)
+int dtrain_comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
+                    struct dtrain_error *err)
 {
     int rc;
 

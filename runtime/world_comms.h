@@ -1,4 +1,5 @@
-/* world_comms.h - the communicators of a world: those of the axes, made together, and those asked for later. */
+/* world_comms.h - the communicators of a world: those of the axes, made together, and those asked for later.
+ */
 #ifndef DT_RUNTIME_WORLD_COMMS_H
 #define DT_RUNTIME_WORLD_COMMS_H
 

@@ -4,7 +4,8 @@ include tests/core.mk
 include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk
+include tests/train.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
-EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh tests/slurm/stage.sh
+EXTRA_DIST += tests/tap.sh tests/slurm/lib.sh tests/slurm/run.sh tests/slurm/stage.sh tests/slurm/extern_test.sh

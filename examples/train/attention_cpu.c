@@ -69,8 +69,8 @@ static void head_forward(const struct head *h, float *out, float *probabilities,
 {
     const float *query = qkv + h->qkv, *key = query + h->size, *value = key + h->size;
     float *p = probabilities + h->square;
-    struct strided scores = {{MATMUL_NT, h->seq, h->seq, h->size, false}, head_scale(h), h->stride, h->stride,
-                             h->seq};
+    struct strided scores = {
+        {MATMUL_NT, h->seq, h->seq, h->size, false}, head_scale(h), h->stride, h->stride, h->seq};
     struct strided mix = {{MATMUL_NN, h->seq, h->size, h->seq, false}, 1, h->seq, h->stride, h->out_stride};
 
     matmul_cpu(&scores, p, query, key);
@@ -78,8 +78,7 @@ static void head_forward(const struct head *h, float *out, float *probabilities,
     matmul_cpu(&mix, out + h->out, p, value);
 }
 
-void attention_cpu_forward(const struct attention *shape, float *out, float *probabilities,
-                                  const float *qkv)
+void attention_cpu_forward(const struct attention *shape, float *out, float *probabilities, const float *qkv)
 {
     for (size_t sequence = 0; sequence < shape->sequences; sequence++) {
         for (size_t i = 0; i < shape->heads; i++) {
@@ -90,18 +89,20 @@ void attention_cpu_forward(const struct attention *shape, float *out, float *pro
     }
 }
 
-static void head_backward(const struct head *h, float *dqkv, float *scratch, const float *dout, const float *qkv,
-                          const float *probabilities)
+static void head_backward(const struct head *h, float *dqkv, float *scratch, const float *dout,
+                          const float *qkv, const float *probabilities)
 {
     const float *query = qkv + h->qkv, *key = query + h->size, *value = key + h->size;
     float *dquery = dqkv + h->qkv, *dkey = dquery + h->size, *dvalue = dkey + h->size;
     const float *p = probabilities + h->square, *d = dout + h->out;
-    struct strided to_value = {{MATMUL_TN, h->seq, h->size, h->seq, false}, 1, h->seq, h->out_stride, h->stride};
-    struct strided to_scores = {{MATMUL_NT, h->seq, h->seq, h->size, false}, 1, h->out_stride, h->stride, h->seq};
-    struct strided to_query = {{MATMUL_NN, h->seq, h->size, h->seq, false}, head_scale(h), h->seq, h->stride,
-                               h->stride};
-    struct strided to_key = {{MATMUL_TN, h->seq, h->size, h->seq, false}, head_scale(h), h->seq, h->stride,
-                             h->stride};
+    struct strided to_value = {
+        {MATMUL_TN, h->seq, h->size, h->seq, false}, 1, h->seq, h->out_stride, h->stride};
+    struct strided to_scores = {
+        {MATMUL_NT, h->seq, h->seq, h->size, false}, 1, h->out_stride, h->stride, h->seq};
+    struct strided to_query = {
+        {MATMUL_NN, h->seq, h->size, h->seq, false}, head_scale(h), h->seq, h->stride, h->stride};
+    struct strided to_key = {
+        {MATMUL_TN, h->seq, h->size, h->seq, false}, head_scale(h), h->seq, h->stride, h->stride};
 
     matmul_cpu(&to_value, dvalue, p, d);
     matmul_cpu(&to_scores, scratch, d, value);
@@ -111,7 +112,7 @@ static void head_backward(const struct head *h, float *dqkv, float *scratch, con
 }
 
 void attention_cpu_backward(const struct attention *shape, float *dqkv, float *scratch, const float *dout,
-                                   const float *qkv, const float *probabilities)
+                            const float *qkv, const float *probabilities)
 {
     for (size_t sequence = 0; sequence < shape->sequences; sequence++) {
         for (size_t i = 0; i < shape->heads; i++) {

@@ -32,7 +32,8 @@ static int transit_create(struct transit *transit, struct grid *grid, const stru
 {
     size_t floats = largest(model, (size_t)shape->layout.tp.size);
 
-    *transit = (struct transit){.grid = grid, .shape = shape, .model = model, .memory.compute = grid->compute};
+    *transit =
+        (struct transit){.grid = grid, .shape = shape, .model = model, .memory.compute = grid->compute};
     transit->device = memory_floats(&transit->memory, floats);
     transit->slices = malloc(floats * sizeof(float));
     transit->whole = malloc(floats * sizeof(float));
@@ -76,9 +77,7 @@ static int gather(struct transit *transit, size_t index, enum model_part part, s
         grid->compute->copy_out(transit->whole, own, tensor->count * sizeof(float));
         return 0;
     }
-    if (grid->compute->synchronize(err) != 0 ||
-        dtrain_all_gather(grid->tp, own, transit->device, tensor->count, DTRAIN_FLOAT32, grid->main, err) != 0 ||
-        dtrain_stream_synchronize(grid->main, err) != 0)
+    if (grid_gather(grid, own, transit->device, tensor->count, err) != 0)
         return -1;
     grid->compute->copy_out(transit->slices, transit->device,
                             tensor->count * (size_t)transit->shape->layout.tp.size * sizeof(float));
@@ -141,7 +140,8 @@ static int save_tensor(struct save *save, struct transit *transit, size_t index,
         if (collect(transit, index, part, err) != 0)
             return -1;
         if (save->writer != NULL && save->rc == 0)
-            save->rc = checkpoint_writer_floats(save->writer, transit->whole, whole_count(parameter), save->err);
+            save->rc =
+                checkpoint_writer_floats(save->writer, transit->whole, whole_count(parameter), save->err);
     }
     return 0;
 }

@@ -25,7 +25,7 @@
 struct checkpoint_writer;
 struct checkpoint_reader;
 
-/* Whether a checkpoint can be written there at all: a regular file or none, in a directory that may be written. */
+/* Whether a checkpoint can be written there: a regular file or none, in a directory that may be written. */
 int checkpoint_file_check(const char *path, struct dtrain_error *err);
 
 /* The caller ends the writer with commit() or abandon(), both of which free it; abandon() takes NULL. */
@@ -39,12 +39,16 @@ int checkpoint_writer_floats(struct checkpoint_writer *writer, const float *valu
 int checkpoint_writer_commit(struct checkpoint_writer *writer, struct dtrain_error *err);
 void checkpoint_writer_abandon(struct checkpoint_writer *writer);
 
-/* Reads the file once to check it: complete, unharmed, of a model of these sizes. Then ready for the first tensor. */
+/*
+ * Reads the file once to check it: complete, unharmed, of a model of these sizes. The first tensor is next.
+ * path is borrowed until the reader is closed.
+ */
 int checkpoint_reader_open(struct checkpoint_reader **reader, const char *path, const struct shape *shape,
                            uint64_t *step, struct dtrain_error *err);
 int checkpoint_reader_tensor(struct checkpoint_reader *reader, const struct parameter *parameter,
                              struct dtrain_error *err);
-int checkpoint_reader_floats(struct checkpoint_reader *reader, float *values, size_t n, struct dtrain_error *err);
+int checkpoint_reader_floats(struct checkpoint_reader *reader, float *values, size_t n,
+                             struct dtrain_error *err);
 void checkpoint_reader_close(struct checkpoint_reader *reader); /* NULL is allowed */
 
 #endif

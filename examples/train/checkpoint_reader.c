@@ -15,7 +15,8 @@ struct checkpoint_reader {
     const char *path; /* the caller's; outlives the reader */
 };
 
-static int get_bytes(struct checkpoint_reader *reader, unsigned char *bytes, size_t n, struct dtrain_error *err)
+static int get_bytes(struct checkpoint_reader *reader, unsigned char *bytes, size_t n,
+                     struct dtrain_error *err)
 {
     if (fread(bytes, 1, n, reader->in) == n)
         return 0;
@@ -42,12 +43,15 @@ static int check_length(struct checkpoint_reader *reader, const struct format_he
         return error_set(err, "checkpoint %s has format %u, this program reads format %d", reader->path,
                          header->version, FORMAT_VERSION);
     if (header->bytes != bytes)
-        return error_set(err, "checkpoint %s has %llu bytes instead of the %llu that were saved: it is truncated or "
-                         "corrupted", reader->path, (unsigned long long)bytes, (unsigned long long)header->bytes);
+        return error_set(err,
+                         "checkpoint %s has %llu bytes instead of the %llu that were saved: it is truncated "
+                         "or corrupted",
+                         reader->path, (unsigned long long)bytes, (unsigned long long)header->bytes);
     return 0;
 }
 
-static int read_header(struct checkpoint_reader *reader, struct format_header *header, struct dtrain_error *err)
+static int read_header(struct checkpoint_reader *reader, struct format_header *header,
+                       struct dtrain_error *err)
 {
     unsigned char bytes[FORMAT_HEADER_BYTES];
     uint64_t length = 0;
@@ -55,8 +59,9 @@ static int read_header(struct checkpoint_reader *reader, struct format_header *h
     if (file_bytes(reader, &length, err) != 0)
         return -1;
     if (length < FORMAT_HEADER_BYTES + FORMAT_CHECKSUM_BYTES)
-        return error_set(err, "checkpoint %s has only %llu bytes: it is truncated, or no checkpoint of this program",
-                         reader->path, (unsigned long long)length);
+        return error_set(
+            err, "checkpoint %s has only %llu bytes: it is truncated, or no checkpoint of this program",
+            reader->path, (unsigned long long)length);
     if (get_bytes(reader, bytes, sizeof(bytes), err) != 0)
         return -1;
     if (memcmp(bytes, FORMAT_MAGIC, FORMAT_MAGIC_BYTES) != 0)
@@ -87,12 +92,13 @@ static int check_sum(struct checkpoint_reader *reader, uint64_t bytes, struct dt
     return 0;
 }
 
-static int check_size(const char *path, const char *what, uint32_t saved, size_t asked, struct dtrain_error *err)
+static int check_size(const char *path, const char *what, uint32_t saved, size_t asked,
+                      struct dtrain_error *err)
 {
     if (saved == asked)
         return 0;
-    return error_set(err, "checkpoint %s holds a model of --%s %u, not of --%s %zu: use --%s=%u", path, what, saved,
-                     what, asked, what, saved);
+    return error_set(err, "checkpoint %s holds a model of --%s %u, not of --%s %zu: use --%s=%u", path, what,
+                     saved, what, asked, what, saved);
 }
 
 static int check_sizes(const char *path, const struct format_header *header, const struct shape *shape,
@@ -104,8 +110,8 @@ static int check_sizes(const char *path, const struct format_header *header, con
         check_size(path, "seq", header->seq, shape->seq, err) != 0)
         return -1;
     if (header->vocabulary != SHAPE_VOCABULARY || header->tensors != parameter_count(shape))
-        return error_set(err, "checkpoint %s has %u tensors over a vocabulary of %u, expected %zu over %d", path,
-                         header->tensors, header->vocabulary, parameter_count(shape), SHAPE_VOCABULARY);
+        return error_set(err, "checkpoint %s has %u tensors over a vocabulary of %u, expected %zu over %d",
+                         path, header->tensors, header->vocabulary, parameter_count(shape), SHAPE_VOCABULARY);
     return 0;
 }
 
@@ -155,14 +161,15 @@ int checkpoint_reader_tensor(struct checkpoint_reader *reader, const struct para
     format_put_tensor(expected, parameter);
     if (memcmp(found, expected, sizeof(found)) == 0)
         return 0;
-    return error_set(err, "checkpoint %s holds \"%.*s\" %llu x %llu where \"%s\" %zu x %zu belongs", reader->path,
-                     PARAMETER_NAME_MAX, (const char *)found,
+    return error_set(err, "checkpoint %s holds \"%.*s\" %llu x %llu where \"%s\" %zu x %zu belongs",
+                     reader->path, PARAMETER_NAME_MAX, (const char *)found,
                      (unsigned long long)format_get_u64(found + PARAMETER_NAME_MAX),
                      (unsigned long long)format_get_u64(found + PARAMETER_NAME_MAX + 8), parameter->name,
                      parameter->rows, parameter->cols);
 }
 
-int checkpoint_reader_floats(struct checkpoint_reader *reader, float *values, size_t n, struct dtrain_error *err)
+int checkpoint_reader_floats(struct checkpoint_reader *reader, float *values, size_t n,
+                             struct dtrain_error *err)
 {
     unsigned char bytes[CHUNK_BYTES];
 

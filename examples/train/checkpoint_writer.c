@@ -37,8 +37,8 @@ int checkpoint_file_check(const char *path, struct dtrain_error *err)
     struct stat st;
 
     if (strlen(path) + sizeof(TEMPORARY_SUFFIX) > PATH_MAX)
-        return error_set(err, "--save: the name has %zu bytes, more than the %d that a path can have", strlen(path),
-                         PATH_MAX);
+        return error_set(err, "--save: the name has %zu bytes, more than the %d that a path can have",
+                         strlen(path), PATH_MAX);
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return error_set(err, "--save %s: exists and is no regular file: use another name", path);
     if (access(directory_of(path, buffer), W_OK | X_OK) != 0)
@@ -52,14 +52,15 @@ static int fail(const struct checkpoint_writer *writer, struct dtrain_error *err
                      strerror(errno));
 }
 
-static int put_bytes(struct checkpoint_writer *writer, const unsigned char *bytes, size_t n, struct dtrain_error *err)
+static int put_bytes(struct checkpoint_writer *writer, const unsigned char *bytes, size_t n,
+                     struct dtrain_error *err)
 {
     writer->sum = format_checksum(writer->sum, bytes, n);
     return fwrite(bytes, 1, n, writer->out) == n ? 0 : fail(writer, err);
 }
 
-static int put_header(struct checkpoint_writer *writer, const struct shape *shape, const struct parameter *list,
-                      uint64_t step, struct dtrain_error *err)
+static int put_header(struct checkpoint_writer *writer, const struct shape *shape,
+                      const struct parameter *list, uint64_t step, struct dtrain_error *err)
 {
     unsigned char bytes[FORMAT_HEADER_BYTES];
     struct format_header header = {
@@ -99,8 +100,12 @@ int checkpoint_writer_open(struct checkpoint_writer **writer, const char *path, 
         free(w);
         return -1;
     }
+    if (put_header(w, shape, list, step, err) != 0) {
+        checkpoint_writer_abandon(w);
+        return -1;
+    }
     *writer = w;
-    return put_header(w, shape, list, step, err);
+    return 0;
 }
 
 int checkpoint_writer_tensor(struct checkpoint_writer *writer, const struct parameter *parameter,
@@ -136,8 +141,8 @@ static int sync_directory(const struct checkpoint_writer *writer, struct dtrain_
     int fd = open(directory_of(writer->path, buffer), O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
 
     if (fd < 0)
-        return error_set(err, "checkpoint %s is written, but its directory cannot be synchronised: %s", writer->path,
-                         strerror(errno));
+        return error_set(err, "checkpoint %s is written, but its directory cannot be synchronised: %s",
+                         writer->path, strerror(errno));
     rc = fsync(fd);
     if (rc != 0 && errno != EINVAL) /* file systems without it say EINVAL */
         error_set(err, "checkpoint %s is written, but its directory cannot be synchronised: %s", writer->path,

@@ -42,14 +42,13 @@ struct vocabulary {
 
 struct adamw {
     float lr, beta1, beta2, epsilon;
-    float decay;        /* decoupled weight decay; 0 for biases and norms */
-    float correction1;  /* 1 - beta1^t, t the step from 1 */
-    float correction2;  /* 1 - beta2^t */
+    float decay;          /* decoupled weight decay; 0 for biases and norms */
+    float correction1;    /* 1 - beta1^t, t the step from 1 */
+    float correction2;    /* 1 - beta2^t */
     float gradient_scale; /* 1, or what clipping makes of it */
 };
 
 struct compute {
-    const char *name;    /* "cpu" */
     const char *backend; /* the dtrain_backend() whose buffers these are */
 
     /* One device a process: the local_rank'th of those visible. */

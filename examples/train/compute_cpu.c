@@ -252,7 +252,6 @@ static void cpu_adamw(const struct adamw *step, float *w, float *m, float *v, co
 }
 
 const struct compute compute_cpu = {
-    .name = "cpu",
     .backend = "host",
     .open = cpu_open,
     .close = cpu_close,

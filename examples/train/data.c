@@ -21,8 +21,11 @@ static int check_file(FILE *in, const char *path, size_t seq, size_t *size, stru
         return error_set(err, "--data %s: expected a regular file", path);
     *size = (size_t)st.st_size;
     if (*size < seq + 1)
-        return error_set(err, "--data %s has %zu bytes, fewer than the %zu of one sequence and its last label: use "
-                         "a longer text or a smaller --seq", path, *size, seq + 1);
+        return error_set(
+            err,
+            "--data %s has %zu bytes, fewer than the %zu of one sequence and its last label: use "
+            "a longer text or a smaller --seq",
+            path, *size, seq + 1);
     return 0;
 }
 

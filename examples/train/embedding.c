@@ -11,7 +11,8 @@ int embedding_forward(struct grid *grid, const struct shape *shape, const struct
     struct vocabulary held = embedding_vocabulary(shape);
     size_t h = shape->hidden;
 
-    grid->compute->embedding_forward(&held, out, model_weight(model, PARAMETER_TOKENS), tokens, shape->rows, h);
+    grid->compute->embedding_forward(&held, out, model_weight(model, PARAMETER_TOKENS), tokens, shape->rows,
+                                     h);
     if (grid_reduce(grid, grid->tp, out, shape->rows * h, DTRAIN_SUM, err) != 0)
         return -1;
     /* A sequence is one long row, to which all positions are added at once. */
@@ -25,6 +26,8 @@ void embedding_backward(const struct grid *grid, const struct shape *shape, cons
     struct vocabulary held = embedding_vocabulary(shape);
     size_t h = shape->hidden;
 
-    grid->compute->embedding_backward(&held, model_gradient(model, PARAMETER_TOKENS), d, tokens, shape->rows, h);
-    grid->compute->bias_gradient(model_gradient(model, PARAMETER_POSITIONS), d, shape->sequences, shape->seq * h);
+    grid->compute->embedding_backward(&held, model_gradient(model, PARAMETER_TOKENS), d, tokens, shape->rows,
+                                      h);
+    grid->compute->bias_gradient(model_gradient(model, PARAMETER_POSITIONS), d, shape->sequences,
+                                 shape->seq * h);
 }

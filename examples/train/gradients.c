@@ -57,7 +57,8 @@ static int send_bucket(struct gradients *gradients, struct dtrain_error *err)
         return 0;
     if (grid->compute->synchronize(err) != 0)
         return -1;
-    return dtrain_all_reduce(grid->dp, bucket, bucket, count, DTRAIN_FLOAT32, DTRAIN_AVG, grid->background, err);
+    return dtrain_all_reduce(grid->dp, bucket, bucket, count, DTRAIN_FLOAT32, DTRAIN_AVG, grid->background,
+                             err);
 }
 
 int gradients_ready(struct gradients *gradients, size_t index, struct dtrain_error *err)

@@ -15,23 +15,22 @@ static int axis_open(struct grid *grid, unsigned bit, struct axis *axis, struct 
     return 0;
 }
 
-static int check_axes(const struct dtrain_world *world, struct dtrain_error *err)
+int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err)
 {
     struct dtrain_group group;
 
+    *grid = (struct grid){.world = world};
     if (dtrain_group_get(world, DTRAIN_CP, &group, err) != 0)
         return -1;
     if (group.size > 1)
         return error_set(err, "--dtrain-cp=%d: this program splits over tp, pp and dp only: leave it out",
                          group.size);
-    return 0;
+    return compute_choose(&grid->compute, dtrain_backend(world), err);
 }
 
-static int open_all(struct grid *grid, struct dtrain_error *err)
+int grid_open(struct grid *grid, struct dtrain_error *err)
 {
-    if (check_axes(grid->world, err) != 0 ||
-        compute_choose(&grid->compute, dtrain_backend(grid->world), err) != 0 ||
-        axis_open(grid, DTRAIN_TP, &grid->layout.tp, &grid->tp, err) != 0 ||
+    if (axis_open(grid, DTRAIN_TP, &grid->layout.tp, &grid->tp, err) != 0 ||
         axis_open(grid, DTRAIN_PP, &grid->layout.pp, &grid->pp, err) != 0 ||
         axis_open(grid, DTRAIN_DP, &grid->layout.dp, &grid->dp, err) != 0 ||
         dtrain_stream_create(grid->world, &grid->main, err) != 0 ||
@@ -42,12 +41,6 @@ static int open_all(struct grid *grid, struct dtrain_error *err)
     if (grid->staging == NULL)
         return error_memory(err, STAGING_BYTES, "what ranks tell each other");
     return 0;
-}
-
-int grid_open(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err)
-{
-    *grid = (struct grid){.world = world};
-    return open_all(grid, err);
 }
 
 int grid_close(struct grid *grid, struct dtrain_error *err)
@@ -88,17 +81,24 @@ int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t co
     return reduce(grid, comm, x, count, DTRAIN_FLOAT32, op, err);
 }
 
-int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
-                  struct dtrain_error *err)
+int grid_gather(struct grid *grid, const float *from, float *to, size_t count, struct dtrain_error *err)
 {
     if (grid->compute->synchronize(err) != 0 ||
-        dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
+        dtrain_all_gather(grid->tp, from, to, count, DTRAIN_FLOAT32, grid->main, err) != 0)
         return -1;
     return dtrain_stream_synchronize(grid->main, err);
 }
 
-int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n, enum dtrain_op op,
-                       struct dtrain_error *err)
+int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
+                  struct dtrain_error *err)
+{
+    if (grid->compute->synchronize(err) != 0 || dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
+        return -1;
+    return dtrain_stream_synchronize(grid->main, err);
+}
+
+int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n,
+                       enum dtrain_op op, struct dtrain_error *err)
 {
     grid->compute->copy_in(grid->staging, values, n * sizeof(*values));
     if (reduce(grid, comm, grid->staging, n, DTRAIN_FLOAT64, op, err) != 0)

@@ -12,7 +12,7 @@
 #include "shape.h"
 
 struct grid {
-    struct dtrain_world *world;     /* borrowed */
+    struct dtrain_world *world; /* borrowed */
     const struct compute *compute;
     struct layout layout;
     struct dtrain_comm *tp, *pp, *dp;
@@ -20,8 +20,14 @@ struct grid {
     void *staging; /* device memory for what travels from host to host */
 };
 
-/* Refuses a world with axes that this program has no use for, or with memory it cannot compute on. */
-int grid_open(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
+/*
+ * Starts *grid. Refuses a world with axes that this program has no use for, or with memory that it cannot
+ * compute on; every rank finds the same.
+ */
+int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
+
+/* Gets what grid_choose() chose. The caller ends it with grid_close(), also after a failure. */
+int grid_open(struct grid *grid, struct dtrain_error *err);
 int grid_close(struct grid *grid, struct dtrain_error *err);
 
 bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, writes and speaks */
@@ -30,14 +36,17 @@ bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, write
 int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t count, enum dtrain_op op,
                 struct dtrain_error *err);
 
-/* Transfers with neighbouring stages, in device memory. */
+/* to[tp, count] = the count floats at `from` of each tp rank, in device memory. */
+int grid_gather(struct grid *grid, const float *from, float *to, size_t count, struct dtrain_error *err);
+
+/* Transfers between pipeline stages, in device memory. */
 int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
                   struct dtrain_error *err);
 
-/* The same for n doubles in host memory; n <= GRID_VALUES_MAX. */
+/* grid_reduce() for a few doubles in host memory; n <= GRID_VALUES_MAX. */
 #define GRID_VALUES_MAX 8
-int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n, enum dtrain_op op,
-                       struct dtrain_error *err);
+int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n,
+                       enum dtrain_op op, struct dtrain_error *err);
 
 /* Host memory of world rank 0 to all ranks. */
 int grid_share(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err);

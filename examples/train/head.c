@@ -36,8 +36,8 @@ static void compute_logits(struct head *head, const struct model *model)
 
     head->grid->compute->norm_forward(head->norm, head->mean, head->rstd, head->x,
                                       model_weight(model, parameter_of_head(shape, HEAD_NORM_GAIN)),
-                                      model_weight(model, parameter_of_head(shape, HEAD_NORM_BIAS)), shape->rows,
-                                      shape->hidden);
+                                      model_weight(model, parameter_of_head(shape, HEAD_NORM_BIAS)),
+                                      shape->rows, shape->hidden);
     head->grid->compute->matmul(&product, head->logits, head->norm,
                                 model_weight(model, parameter_of_head(shape, HEAD_WEIGHT)));
 }
@@ -79,6 +79,7 @@ int head_backward(struct head *head, const struct model *model, float *d, struct
 {
     const struct compute *compute = head->grid->compute;
     const struct shape *shape = head->shape;
+    size_t count = shape->rows * shape->hidden;
     size_t weight = parameter_of_head(shape, HEAD_WEIGHT), gain = parameter_of_head(shape, HEAD_NORM_GAIN),
            bias = parameter_of_head(shape, HEAD_NORM_BIAS);
     struct matmul to_norm = {MATMUL_NN, shape->rows, shape->hidden, shape->local_vocab, false};
@@ -87,9 +88,9 @@ int head_backward(struct head *head, const struct model *model, float *d, struct
     compute->matmul(&to_weight, model_gradient(model, weight), head->logits, head->norm);
     compute->matmul(&to_norm, head->dnorm, head->logits, model_weight(model, weight));
     /* Column-parallel like qkv and wide: each rank's part of the gradient is summed. */
-    if (grid_reduce(head->grid, head->grid->tp, head->dnorm, shape->rows * shape->hidden, DTRAIN_SUM, err) != 0)
+    if (grid_reduce(head->grid, head->grid->tp, head->dnorm, count, DTRAIN_SUM, err) != 0)
         return -1;
-    compute->fill(d, 0, shape->rows * shape->hidden);
+    compute->fill(d, 0, count);
     compute->norm_backward(d, model_gradient(model, gain), model_gradient(model, bias), head->dnorm, head->x,
                            head->mean, head->rstd, model_weight(model, gain), shape->rows, shape->hidden);
     return 0;

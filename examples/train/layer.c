@@ -56,7 +56,8 @@ static struct product qkv_product(const struct shape *shape)
 
 static struct product projection_product(const struct shape *shape)
 {
-    return (struct product){LAYER_PROJECTION_WEIGHT, LAYER_PROJECTION_BIAS, shape->local_hidden, shape->hidden};
+    return (struct product){LAYER_PROJECTION_WEIGHT, LAYER_PROJECTION_BIAS, shape->local_hidden,
+                            shape->hidden};
 }
 
 static struct product wide_product(const struct shape *shape)
@@ -98,8 +99,8 @@ static void column_parallel(const struct layer *layer, const struct product *p, 
 }
 
 /* The conjugate of the forward's identity: every rank's part of dx is summed. */
-static int column_parallel_backward(const struct layer *layer, const struct product *p, float *dx, const float *x,
-                                    const float *d, struct dtrain_error *err)
+static int column_parallel_backward(const struct layer *layer, const struct product *p, float *dx,
+                                    const float *x, const float *d, struct dtrain_error *err)
 {
     multiply_backward(layer, p, dx, x, d);
     return grid_reduce(layer->grid, layer->grid->tp, dx, layer->shape->rows * p->in, DTRAIN_SUM, err);
@@ -150,7 +151,8 @@ static int mlp_forward(const struct layer *layer, struct layer_kept *kept, struc
     return row_parallel(layer, &narrow, kept->out, kept->active, kept->middle, err);
 }
 
-int layer_forward(const struct layer *layer, struct layer_kept *kept, const float *x, struct dtrain_error *err)
+int layer_forward(const struct layer *layer, struct layer_kept *kept, const float *x,
+                  struct dtrain_error *err)
 {
     kept->x = x;
     if (attention_forward(layer, kept, err) != 0)
@@ -159,7 +161,8 @@ int layer_forward(const struct layer *layer, struct layer_kept *kept, const floa
 }
 
 /* d: gradient of out -> gradient of middle */
-static int mlp_backward(const struct layer *layer, const struct layer_kept *kept, float *d, struct dtrain_error *err)
+static int mlp_backward(const struct layer *layer, const struct layer_kept *kept, float *d,
+                        struct dtrain_error *err)
 {
     const struct compute *compute = layer->grid->compute;
     const struct layer_scratch *s = layer->scratch;
@@ -185,7 +188,8 @@ static int attention_backward(const struct layer *layer, const struct layer_kept
     struct product qkv = qkv_product(layer->shape), projection = projection_product(layer->shape);
 
     multiply_backward(layer, &projection, s->dmixed, kept->mixed, d);
-    compute->attention_backward(&attention, s->dqkv, s->dprobabilities, s->dmixed, kept->qkv, kept->probabilities);
+    compute->attention_backward(&attention, s->dqkv, s->dprobabilities, s->dmixed, kept->qkv,
+                                kept->probabilities);
     if (column_parallel_backward(layer, &qkv, s->dnorm, kept->norm1, s->dqkv, err) != 0)
         return -1;
     compute->norm_backward(d, layer->g[LAYER_NORM1_GAIN], layer->g[LAYER_NORM1_BIAS], s->dnorm, kept->x,
@@ -194,7 +198,8 @@ static int attention_backward(const struct layer *layer, const struct layer_kept
     return 0;
 }
 
-int layer_backward(const struct layer *layer, const struct layer_kept *kept, float *d, struct dtrain_error *err)
+int layer_backward(const struct layer *layer, const struct layer_kept *kept, float *d,
+                   struct dtrain_error *err)
 {
     if (mlp_backward(layer, kept, d, err) != 0)
         return -1;

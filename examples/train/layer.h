@@ -62,9 +62,11 @@ void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const s
 void layer_scratch_allocate(struct layer_scratch *scratch, struct memory *memory, const struct shape *shape);
 
 /* kept->out from x[T, H]. */
-int layer_forward(const struct layer *layer, struct layer_kept *kept, const float *x, struct dtrain_error *err);
+int layer_forward(const struct layer *layer, struct layer_kept *kept, const float *x,
+                  struct dtrain_error *err);
 
 /* d[T, H], the gradient of the output, becomes that of the input; weights' gradients are added up. */
-int layer_backward(const struct layer *layer, const struct layer_kept *kept, float *d, struct dtrain_error *err);
+int layer_backward(const struct layer *layer, const struct layer_kept *kept, float *d,
+                   struct dtrain_error *err);
 
 #endif

@@ -39,7 +39,9 @@ int32_t *memory_integers(struct memory *memory, size_t count)
 
 int memory_check(const struct memory *memory, struct dtrain_error *err)
 {
-    return memory->failed ? error_memory(err, memory->bytes, "the model: use smaller sizes or more ranks") : 0;
+    if (memory->failed)
+        return error_memory(err, memory->bytes, "the model: use smaller sizes or more ranks");
+    return 0;
 }
 
 void memory_clear(struct memory *memory)

@@ -12,7 +12,8 @@ static bool counts(const struct grid *grid, const struct model *model, size_t in
     return model->tensors[index].held && !is_copy;
 }
 
-int optimizer_gradient_norm(struct grid *grid, const struct model *model, double *norm, struct dtrain_error *err)
+int optimizer_gradient_norm(struct grid *grid, const struct model *model, double *norm,
+                            struct dtrain_error *err)
 {
     double sum = 0;
 
@@ -49,9 +50,9 @@ static void update(const struct grid *grid, const struct model *model, size_t in
     struct adamw own = *step;
 
     own.decay = model->parameters[index].decay ? weight_decay : 0;
-    grid->compute->adamw(&own, model->parts[MODEL_WEIGHTS] + offset, model->parts[MODEL_FIRST_MOMENT] + offset,
-                         model->parts[MODEL_SECOND_MOMENT] + offset, model->gradients + offset,
-                         model->tensors[index].count);
+    grid->compute->adamw(
+        &own, model->parts[MODEL_WEIGHTS] + offset, model->parts[MODEL_FIRST_MOMENT] + offset,
+        model->parts[MODEL_SECOND_MOMENT] + offset, model->gradients + offset, model->tensors[index].count);
 }
 
 int optimizer_step(struct grid *grid, const struct model *model, const struct options *options, uint64_t step,

@@ -18,6 +18,7 @@ int optimizer_step(struct grid *grid, const struct model *model, const struct op
  * Norm of the whole model's gradient: what tp ranks have copies of is counted
  * once, the sum goes over tp and pp. The same on every rank.
  */
-int optimizer_gradient_norm(struct grid *grid, const struct model *model, double *norm, struct dtrain_error *err);
+int optimizer_gradient_norm(struct grid *grid, const struct model *model, double *norm,
+                            struct dtrain_error *err);
 
 #endif

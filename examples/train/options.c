@@ -18,8 +18,8 @@ static const struct row {
     const char *value; /* NULL: takes none */
     const char *help;
 } rows[] = {
-    {"data", KIND_TEXT, offsetof(struct options, data), "FILE", "text to learn, as bytes ("
-     "/usr/share/common-licenses/GPL-3)"},
+    {"data", KIND_TEXT, offsetof(struct options, data), "FILE",
+     "text to learn, as bytes (/usr/share/common-licenses/GPL-3)"},
     {"layers", KIND_SIZE, offsetof(struct options, layers), "N", "transformer blocks (4)"},
     {"hidden", KIND_SIZE, offsetof(struct options, hidden), "N", "width of the model (64)"},
     {"heads", KIND_SIZE, offsetof(struct options, heads), "N", "attention heads (8)"},
@@ -28,7 +28,7 @@ static const struct row {
     {"microbatches", KIND_SIZE, offsetof(struct options, microbatches), "N",
      "pieces of each data-parallel rank's share (4)"},
     {"steps", KIND_STEPS, offsetof(struct options, steps), "N",
-     "number of the last step, also after --resume (300)"},
+     "number of the last step, also after --resume (200)"},
     {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
@@ -41,7 +41,8 @@ static const struct row {
     {"version", KIND_FLAG, offsetof(struct options, version), NULL, "print the version and exit"},
 };
 
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+/* getopt_long() returns FIRST_VALUE and a row's index; were they all alike, no prefix would be ambiguous. */
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), FIRST_VALUE = 256 };
 
 static const struct options defaults = {
     .data = "/usr/share/common-licenses/GPL-3",
@@ -51,7 +52,7 @@ static const struct options defaults = {
     .seq = 64,
     .batch = 16,
     .microbatches = 4,
-    .steps = 300,
+    .steps = 200,
     .lr = 0.001,
     .seed = 1,
 };
@@ -76,7 +77,8 @@ static int parse_real(double *to, const struct row *row, const char *text, struc
     double value = strtod(text, &end);
 
     if (end == text || *end != '\0' || !isfinite(value) || value < 0)
-        return error_set(err, "--%s=%s: expected a number that is not negative, such as 0.001", row->name, text);
+        return error_set(err, "--%s=%s: expected a number that is not negative, such as 0.001", row->name,
+                         text);
     *to = value;
     return 0;
 }
@@ -139,12 +141,12 @@ static int refuse(char **argv, int returned, struct dtrain_error *err)
 static int parse_all(struct options *options, const struct option *longs, int argc, char **argv,
                      struct dtrain_error *err)
 {
-    int returned, index = 0;
+    int returned;
 
-    while ((returned = getopt_long(argc, argv, ":", longs, &index)) != -1) {
-        if (returned != 0)
+    while ((returned = getopt_long(argc, argv, ":", longs, NULL)) != -1) {
+        if (returned < FIRST_VALUE)
             return refuse(argv, returned, err);
-        if (parse_value(options, &rows[index], optarg, err) != 0)
+        if (parse_value(options, &rows[returned - FIRST_VALUE], optarg, err) != 0)
             return -1;
     }
     if (optind < argc)
@@ -159,6 +161,7 @@ int options_parse(struct options *options, int argc, char **argv, struct dtrain_
     for (int i = 0; i < ROW_COUNT; i++) {
         longs[i].name = rows[i].name;
         longs[i].has_arg = rows[i].value ? required_argument : no_argument;
+        longs[i].val = FIRST_VALUE + i;
     }
     *options = defaults;
     optind = 0; /* parse from the start, whoever parsed before */

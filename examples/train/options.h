@@ -10,8 +10,8 @@
 
 #include "dtrain.h"
 
-/* Bounds of every size option; they keep all products inside 64 bits. */
-#define OPTIONS_SIZE_MAX (1 << 20)
+/* Bound of every size: batch * heads * seq * seq stays below 2^60, the rows of a matrix below BLAS's 2^31. */
+#define OPTIONS_SIZE_MAX (1 << 15)
 #define OPTIONS_STEPS_MAX 1000000000
 
 struct options {

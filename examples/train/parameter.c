@@ -71,16 +71,16 @@ static void list_ends(struct parameter *list, const struct shape *shape)
     int last = shape->layout.pp.size - 1;
     struct parameter *head = &list[parameter_of_head(shape, 0)];
 
-    list[PARAMETER_TOKENS] = (struct parameter){
-        "embedding.tokens", 0, v, h, SPLIT_ROWS, INITIAL_NORMAL, deviation, 0, true};
+    list[PARAMETER_TOKENS] =
+        (struct parameter){"embedding.tokens", 0, v, h, SPLIT_ROWS, INITIAL_NORMAL, deviation, 0, true};
     list[PARAMETER_POSITIONS] = (struct parameter){
         "embedding.positions", 0, shape->seq, h, SPLIT_NONE, INITIAL_NORMAL, deviation, 0, true};
-    head[HEAD_NORM_GAIN] = (struct parameter){
-        "head.norm.gain", 0, 1, h, SPLIT_NONE, INITIAL_ONE, 0, last, false};
-    head[HEAD_NORM_BIAS] = (struct parameter){
-        "head.norm.bias", 0, 1, h, SPLIT_NONE, INITIAL_ZERO, 0, last, false};
-    head[HEAD_WEIGHT] = (struct parameter){
-        "head.weight", 0, v, h, SPLIT_ROWS, INITIAL_NORMAL, deviation, last, true};
+    head[HEAD_NORM_GAIN] =
+        (struct parameter){"head.norm.gain", 0, 1, h, SPLIT_NONE, INITIAL_ONE, 0, last, false};
+    head[HEAD_NORM_BIAS] =
+        (struct parameter){"head.norm.bias", 0, 1, h, SPLIT_NONE, INITIAL_ZERO, 0, last, false};
+    head[HEAD_WEIGHT] =
+        (struct parameter){"head.weight", 0, v, h, SPLIT_ROWS, INITIAL_NORMAL, deviation, last, true};
 }
 
 void parameter_list(struct parameter *list, const struct shape *shape)
@@ -132,14 +132,16 @@ static size_t row_start(const struct parameter *parameter, const struct slice *s
     return (slice->first_row + row) * parameter->cols + slice->first_col;
 }
 
-void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part, const float *full)
+void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part,
+                   const float *full)
 {
     memset(part, 0, slice->rows * slice->cols * sizeof(*part));
     for (size_t r = 0; r < slice->real_rows; r++)
         memcpy(part + r * slice->cols, full + row_start(parameter, slice, r), slice->cols * sizeof(*part));
 }
 
-void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full, const float *part)
+void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full,
+                     const float *part)
 {
     for (size_t r = 0; r < slice->real_rows; r++)
         memcpy(full + row_start(parameter, slice, r), part + r * slice->cols, slice->cols * sizeof(*part));
@@ -158,7 +160,8 @@ static float initial_value(const struct parameter *parameter, uint64_t seed, uin
     return 0;
 }
 
-void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed, float *part)
+void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed,
+                          float *part)
 {
     memset(part, 0, slice->rows * slice->cols * sizeof(*part));
     for (size_t r = 0; r < slice->real_rows; r++) {

@@ -70,11 +70,14 @@ struct slice {
 
 struct slice parameter_slice(const struct parameter *parameter, struct axis tp);
 
-/* part[slice.rows, slice.cols] from full[rows, cols] and back; rows that are not real become 0 and stay away. */
-void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part, const float *full);
-void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full, const float *part);
+/* part[slice.rows, slice.cols] from full[rows, cols] and back; what is not real is 0, and stays away. */
+void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part,
+                   const float *full);
+void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full,
+                     const float *part);
 
 /* The slice of the initial tensor; each element depends on (seed, tensor, place in the full tensor) only. */
-void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed, float *part);
+void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed,
+                          float *part);
 
 #endif

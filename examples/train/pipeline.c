@@ -57,8 +57,8 @@ static int reduce_loss(struct stage *stage, double *loss, struct dtrain_error *e
     return grid_reduce_values(grid, grid->pp, loss, 1, DTRAIN_SUM, err);
 }
 
-int pipeline_run(const struct schedule *schedule, struct stage *stage, const struct batch *batch, double *loss,
-                 struct dtrain_error *err)
+int pipeline_run(const struct schedule *schedule, struct stage *stage, const struct batch *batch,
+                 double *loss, struct dtrain_error *err)
 {
     stage->head.loss_sum = 0; /* stays 0 where there is no head */
     gradients_start(stage->gradients);

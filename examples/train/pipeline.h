@@ -9,7 +9,7 @@
 #include "stage.h"
 
 /* Leaves the averaged gradients in the model, and in *loss the global batch's mean loss, on every rank. */
-int pipeline_run(const struct schedule *schedule, struct stage *stage, const struct batch *batch, double *loss,
-                 struct dtrain_error *err);
+int pipeline_run(const struct schedule *schedule, struct stage *stage, const struct batch *batch,
+                 double *loss, struct dtrain_error *err);
 
 #endif

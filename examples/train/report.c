@@ -18,13 +18,13 @@ static void say_start(const struct grid *grid, const struct options *options, co
 {
     const struct layout *layout = &grid->layout;
 
-    printf("train: tp %d x pp %d x dp %d on %d node%s, %s backend; %zu parameters: layers %d, hidden %d, heads %d, "
-           "seq %d; batch %d in %d microbatch%s; %zu bytes of %s\n",
+    printf("train: tp %d x pp %d x dp %d on %d node%s, %s backend; %zu parameters: layers %d, hidden %d, "
+           "heads %d, seq %d; batch %d in %d microbatch%s; %zu bytes of %s\n",
            layout->tp.size, layout->pp.size, layout->dp.size, dtrain_node_count(grid->world),
            dtrain_node_count(grid->world) == 1 ? "" : "s", dtrain_backend(grid->world),
            parameter_total(model->parameters, model->count), options->layers, options->hidden, options->heads,
-           options->seq, options->batch, options->microbatches, options->microbatches == 1 ? "" : "es", data->size,
-           options->data);
+           options->seq, options->batch, options->microbatches, options->microbatches == 1 ? "" : "es",
+           data->size, options->data);
 }
 
 void report_start(struct report *report, const struct grid *grid, const struct options *options,
@@ -59,8 +59,8 @@ static void say_end(const struct report *report)
 {
     double seconds = now_s() - report->started_s;
 
-    printf("train: %llu steps in %.1f s, loss %.4f to %.4f, %.0f tokens/s\n", (unsigned long long)report->steps,
-           seconds, report->first_loss, report->last_loss,
+    printf("train: %llu steps in %.1f s, loss %.4f to %.4f, %.0f tokens/s\n",
+           (unsigned long long)report->steps, seconds, report->first_loss, report->last_loss,
            (double)report->steps * (double)report->step_tokens / seconds);
 }
 

@@ -67,9 +67,10 @@ static void add_cool_down(struct schedule *schedule, struct ends ends, int warm,
     }
 }
 
-int schedule_make(struct schedule *schedule, int stages, int stage, int microbatches, struct dtrain_error *err)
+int schedule_make(struct schedule *schedule, int stages, int stage, int microbatches,
+                  struct dtrain_error *err)
 {
-    struct ends ends = {.has_next = stage < stages - 1, .has_previous = stage > 0};
+    struct ends ends = {.has_next = (stage < stages - 1), .has_previous = (stage > 0)};
     size_t most = (size_t)microbatches * ACTIONS_PER_MICROBATCH;
     int warm = least(stages - stage - 1, microbatches);
 

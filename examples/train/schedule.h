@@ -19,8 +19,8 @@
 enum action_kind {
     ACTION_FORWARD,  /* of microbatch `forward` */
     ACTION_BACKWARD, /* of microbatch `backward` */
-    ACTION_NEXT,     /* with stage s+1: send the activation of `forward`, receive the gradient of `backward` */
-    ACTION_PREVIOUS, /* with stage s-1: receive the activation of `forward`, send the gradient of `backward` */
+    ACTION_NEXT,     /* with stage s+1: send activation `forward`, receive gradient `backward` */
+    ACTION_PREVIOUS, /* with stage s-1: receive activation `forward`, send gradient `backward` */
 };
 
 struct action {
@@ -35,8 +35,9 @@ struct schedule {
     int slots; /* microbatches whose activations are held at most */
 };
 
-/* The actions of one stage, 0 <= stage < stages, microbatches >= 1. The caller frees with schedule_clear(). */
-int schedule_make(struct schedule *schedule, int stages, int stage, int microbatches, struct dtrain_error *err);
+/* The actions of stage 0 .. stages-1, microbatches >= 1. The caller frees with schedule_clear(). */
+int schedule_make(struct schedule *schedule, int stages, int stage, int microbatches,
+                  struct dtrain_error *err);
 void schedule_clear(struct schedule *schedule);
 
 #endif

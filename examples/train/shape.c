@@ -7,8 +7,8 @@ static int check_split(const char *option, int value, const char *over, int part
 {
     if (value % parts == 0)
         return 0;
-    return error_set(err, "--%s %d cannot be split over %s=%d: use a multiple of %d", option, value, over, parts,
-                     parts);
+    return error_set(err, "--%s %d cannot be split over %s=%d: use a multiple of %d", option, value, over,
+                     parts, parts);
 }
 
 static int check_batch(const struct options *options, int dp, struct dtrain_error *err)
@@ -17,10 +17,11 @@ static int check_batch(const struct options *options, int dp, struct dtrain_erro
 
     if (options->batch % parts == 0)
         return 0;
-    return error_set(err,
-                     "--batch %d cannot be split over dp=%d and --microbatches %d: use a multiple of %lld, or "
-                     "other --microbatches",
-                     options->batch, dp, options->microbatches, (long long)parts);
+    return error_set(
+        err,
+        "--batch %d cannot be split over dp=%d and --microbatches %d: use a multiple of %lld, or "
+        "other --microbatches",
+        options->batch, dp, options->microbatches, (long long)parts);
 }
 
 static int check(const struct options *options, const struct layout *layout, struct dtrain_error *err)

@@ -144,7 +144,8 @@ static int head_part(struct stage *stage, int microbatch, struct dtrain_error *e
     return mark_ready(stage, microbatch, parameter_of_head(stage->shape, HEAD_NORM_GAIN), err);
 }
 
-static int embedding_part(struct stage *stage, int microbatch, const struct slot *slot, struct dtrain_error *err)
+static int embedding_part(struct stage *stage, int microbatch, const struct slot *slot,
+                          struct dtrain_error *err)
 {
     if (!shape_is_first_stage(stage->shape))
         return 0;

@@ -50,7 +50,7 @@ void stage_destroy(struct stage *stage);
 
 struct slot *stage_slot(struct stage *stage, int microbatch);
 
-/* From the slot's `in` (the first stage fills it from the tokens) to its `out`, on the last stage to the loss. */
+/* From the slot's `in` (the first stage makes it from tokens) to its `out`, on the last one to the loss. */
 int stage_forward(struct stage *stage, const struct batch *batch, int microbatch, struct dtrain_error *err);
 
 /* From the gradient of `out` in stage->d (the last stage makes it) to that of `in`, in stage->d too. */

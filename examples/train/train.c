@@ -26,11 +26,11 @@ struct run {
     const struct options *options;
     struct grid grid;
     struct shape shape;
+    struct data data;
     struct model model;
     struct gradients gradients;
     struct schedule schedule;
     struct stage stage;
-    struct data data;
     uint64_t step; /* done so far */
 };
 
@@ -60,9 +60,11 @@ static int build(struct run *run, struct dtrain_error *err)
 
     if (model_create(&run->model, run->grid.compute, shape, run->options->seed, err) != 0 ||
         gradients_create(&run->gradients, &run->grid, &run->model, err) != 0 ||
-        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches, err) != 0)
+        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches,
+                      err) != 0)
         return -1;
-    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots, err);
+    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots,
+                        err);
 }
 
 static int prepare(struct run *run, struct dtrain_error *err)
@@ -71,8 +73,8 @@ static int prepare(struct run *run, struct dtrain_error *err)
     struct grid *grid = &run->grid;
 
     if (common(grid->world, shape_make(&run->shape, options, &grid->layout, err), err) != 0 ||
-        grid_agree(grid, build(run, err), err) != 0 ||
-        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0)
+        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 ||
+        grid_agree(grid, build(run, err), err) != 0)
         return -1;
     if (options->save != NULL && checkpoint_check(grid, options->save, err) != 0)
         return -1;
@@ -119,18 +121,20 @@ static int train(struct run *run, struct dtrain_error *err)
 
 static void clear(struct run *run)
 {
-    data_clear(&run->data);
     stage_destroy(&run->stage);
     schedule_clear(&run->schedule);
     gradients_destroy(&run->gradients);
     model_destroy(&run->model);
+    data_clear(&run->data);
 }
 
 static int run_in_world(struct dtrain_world *world, const struct options *options, struct dtrain_error *err)
 {
     struct run run = {.options = options};
-    int rc = grid_open(&run.grid, world, err);
+    int rc = common(world, grid_choose(&run.grid, world, err), err);
 
+    if (rc == 0)
+        rc = grid_open(&run.grid, err);
     if (rc == 0)
         rc = prepare(&run, err);
     if (rc == 0)

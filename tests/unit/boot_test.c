@@ -35,10 +35,27 @@ static void test_good_settings(void)
         uint32_t step_tasks;
     } rows[] = {
         {"nothing set", {{NULL, ""}}, {0, 0}, 120000, 600000, DT_LOG_WARN, 1},
-        {"empty values", {{"DTRAIN_LOG", ""}, {"DTRAIN_TIMEOUT", ""}}, {0, 0}, 120000, 600000, DT_LOG_WARN, 1},
-        {"variables", {{"DTRAIN_INIT_TIMEOUT", "0.5"}, {"DTRAIN_TIMEOUT", "7"}, {"DTRAIN_LOG", "debug"}}, {0, 0}, 500, 7000,
-         DT_LOG_DEBUG, 1},
-        {"options over variables", {{"DTRAIN_INIT_TIMEOUT", "5"}, {"DTRAIN_TIMEOUT", "7"}}, {10, 20}, 10, 20, DT_LOG_WARN, 1},
+        {"empty values",
+         {{"DTRAIN_LOG", ""}, {"DTRAIN_TIMEOUT", ""}},
+         {0, 0},
+         120000,
+         600000,
+         DT_LOG_WARN,
+         1},
+        {"variables",
+         {{"DTRAIN_INIT_TIMEOUT", "0.5"}, {"DTRAIN_TIMEOUT", "7"}, {"DTRAIN_LOG", "debug"}},
+         {0, 0},
+         500,
+         7000,
+         DT_LOG_DEBUG,
+         1},
+        {"options over variables",
+         {{"DTRAIN_INIT_TIMEOUT", "5"}, {"DTRAIN_TIMEOUT", "7"}},
+         {10, 20},
+         10,
+         20,
+         DT_LOG_WARN,
+         1},
         {"a step", {{"SLURM_STEP_NUM_TASKS", "16"}}, {0, 0}, 120000, 600000, DT_LOG_WARN, 16},
     };
 
@@ -48,8 +65,9 @@ static void test_good_settings(void)
 
         memcpy(environment, rows[i].environment, sizeof(environment));
         tap_ok(dt_settings_read(&settings, &rows[i].options, get, &err) == 0 &&
-               settings.init_timeout_ms == rows[i].init_timeout_ms && settings.timeout_ms == rows[i].timeout_ms &&
-               settings.log_level == rows[i].log_level && settings.step_tasks == rows[i].step_tasks,
+                   settings.init_timeout_ms == rows[i].init_timeout_ms &&
+                   settings.timeout_ms == rows[i].timeout_ms && settings.log_level == rows[i].log_level &&
+                   settings.step_tasks == rows[i].step_tasks,
                "settings: %s %s", rows[i].name, err.text);
         dt_settings_free(&settings);
     }
@@ -68,9 +86,15 @@ static void test_bad_settings(void)
         {"a negative timeout", {{"DTRAIN_INIT_TIMEOUT", "-1"}}, {0, 0}, "DTRAIN_INIT_TIMEOUT"},
         {"a timeout of 0", {{"DTRAIN_INIT_TIMEOUT", "0"}}, {0, 0}, "DTRAIN_INIT_TIMEOUT"},
         {"an unknown level", {{"DTRAIN_LOG", "loud"}}, {0, 0}, "DTRAIN_LOG: log level 'loud'"},
-        {"two interfaces", {{"DTRAIN_SOCKET_IFNAME", "eth0,eth1,eth2,eth3"}}, {0, 0}, "expected the name of one"},
+        {"two interfaces",
+         {{"DTRAIN_SOCKET_IFNAME", "eth0,eth1,eth2,eth3"}},
+         {0, 0},
+         "expected the name of one"},
         {"a step of no tasks", {{"SLURM_STEP_NUM_TASKS", "0"}}, {0, 0}, "SLURM_STEP_NUM_TASKS"},
-        {"a step of too many tasks", {{"SLURM_STEP_NUM_TASKS", "99999999999"}}, {0, 0}, "SLURM_STEP_NUM_TASKS"},
+        {"a step of too many tasks",
+         {{"SLURM_STEP_NUM_TASKS", "99999999999"}},
+         {0, 0},
+         "SLURM_STEP_NUM_TASKS"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -78,7 +102,8 @@ static void test_bad_settings(void)
         struct dtrain_error err = {""};
 
         memcpy(environment, rows[i].environment, sizeof(environment));
-        if (tap_ok(dt_settings_read(&settings, &rows[i].options, get, &err) < 0, "%s is refused", rows[i].name))
+        if (tap_ok(dt_settings_read(&settings, &rows[i].options, get, &err) < 0, "%s is refused",
+                   rows[i].name))
             tap_holds(err.text, rows[i].words, rows[i].name);
         dt_settings_free(&settings);
     }
@@ -91,7 +116,10 @@ static struct dt_plan *cyclic_plan(void)
 {
     static const char *const names[] = {"n1", "n2"};
     struct dt_plan_inputs inputs = {
-        .node_count = 2, .nodes = names, .tasks = (uint32_t[]){2, 2}, .procids = (uint32_t[]){0, 2, 1, 3},
+        .node_count = 2,
+        .nodes = names,
+        .tasks = (uint32_t[]){2, 2},
+        .procids = (uint32_t[]){0, 2, 1, 3},
     };
     struct dt_plan *plan = NULL;
 
@@ -109,9 +137,13 @@ static void test_facts(const struct dt_plan *plan)
     } rows[] = {
         {"as planned", {1, 4, 0, 2, 2, "n2"}, NULL},
         {"as planned, host not known", {2, 4, 1, 2, 2, ""}, NULL},
-        {"a larger step", {1, 5, 0, 2, 2, "n2"}, "task 1: the plan has 4 ranks, PMIx says that this step has 5 tasks"},
+        {"a larger step",
+         {1, 5, 0, 2, 2, "n2"},
+         "task 1: the plan has 4 ranks, PMIx says that this step has 5 tasks"},
         {"a task outside", {4, 4, 0, 2, 2, "n2"}, "task 4 of a step with tasks 0 to 3"},
-        {"another node", {1, 4, 0, 2, 2, "n1"}, "rank 2 (task 1): the plan puts it on n2, PMIx says that this is n1"},
+        {"another node",
+         {1, 4, 0, 2, 2, "n1"},
+         "rank 2 (task 1): the plan puts it on n2, PMIx says that this is n1"},
         {"more nodes", {1, 4, 0, 2, 3, "n2"}, "number of nodes is 2, PMIx says 3"},
         {"more tasks on the node", {1, 4, 0, 3, 2, "n2"}, "tasks on its node is 2, PMIx says 3"},
         {"another local rank", {1, 4, 1, 2, 2, "n2"}, "local rank is 0, PMIx says 1"},
@@ -166,7 +198,11 @@ static void test_mapping(const struct dt_plan *plan)
         {"(vector,(0,2,2))", false},
         {"(vector,(0,1,4))", true}, /* all on one node: says nothing against it */
         {"(vector,(0,4,1))", false},
-        {"", true}, {"(vector)", true}, {"(vector,(0,2", true}, {"(vector,(0,0,0))", true}, {"(other,(0,2,2))", true},
+        {"", true},
+        {"(vector)", true},
+        {"(vector,(0,2", true},
+        {"(vector,(0,0,0))", true},
+        {"(other,(0,2,2))", true},
         {"(vector,(4294967295,4294967295,4294967295))", true},
     };
 
@@ -188,7 +224,8 @@ static void test_boot(void)
     unsetenv("PMIX_NAMESPACE");
     tap_ok(dt_boot_choose(1, &err) == &dt_boot_single, "one task needs nobody to meet");
     tap_ok(dt_boot_choose(2, &err) == NULL, "two tasks without PMIx cannot meet");
-    tap_holds(err.text, "the 2 tasks of this step have no way to meet (single: only for a step of one task; PMIx: ",
+    tap_holds(err.text,
+              "the 2 tasks of this step have no way to meet (single: only for a step of one task; PMIx: ",
               "and the error says what was tried");
 }
 

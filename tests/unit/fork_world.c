@@ -32,7 +32,7 @@ static bool seat_is_available(uint32_t task_count, char *why, size_t size)
 static int seat_open(void **state, struct dt_boot_facts *facts, struct dtrain_error *err)
 {
     const struct seat *seat = *state;
-    const struct fork_layout *layout = &seat->step->layout;
+    const struct fork_layout *layout = &seat->step->row->layout;
 
     (void)err;
     *facts = (struct dt_boot_facts){
@@ -53,8 +53,8 @@ static void seat_close(void *state)
 {
     struct seat *seat = state;
 
-    if (seat != NULL && seat->step->before_close != NULL)
-        seat->step->before_close(seat->step, seat->task);
+    if (seat != NULL && seat->step->row->before_close != NULL)
+        seat->step->row->before_close(seat->step, seat->task);
     free(seat);
 }
 
@@ -82,7 +82,8 @@ static uint32_t come_count(const struct fork_step *step)
     return n;
 }
 
-static int seat_fence(void *state, const struct dt_deadline *deadline, bool *is_late, struct dtrain_error *err)
+static int seat_fence(void *state, const struct dt_deadline *deadline, bool *is_late,
+                      struct dtrain_error *err)
 {
     struct fork_step *step = ((struct seat *)state)->step;
     struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
@@ -97,7 +98,8 @@ static int seat_fence(void *state, const struct dt_deadline *deadline, bool *is_
     return 0;
 }
 
-static int seat_roll_call(void *state, bool *present, const struct dt_deadline *deadline, struct dtrain_error *err)
+static int seat_roll_call(void *state, bool *present, const struct dt_deadline *deadline,
+                          struct dtrain_error *err)
 {
     struct fork_step *step = ((struct seat *)state)->step;
 
@@ -144,8 +146,9 @@ static const struct dt_boot seat_boot = {
 
 struct dt_plan *fork_plan(const struct fork_layout *layout)
 {
-    static const char *const names[FORK_RANKS_MAX] = {"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8",
-        "n9", "n10", "n11", "n12", "n13", "n14", "n15", "n16", "n17", "n18", "n19", "n20"};
+    static const char *const names[FORK_RANKS_MAX] = {"n1",  "n2",  "n3",  "n4",  "n5",  "n6",  "n7",
+                                                      "n8",  "n9",  "n10", "n11", "n12", "n13", "n14",
+                                                      "n15", "n16", "n17", "n18", "n19", "n20"};
     uint32_t tasks[FORK_RANKS_MAX];
     struct dt_plan_inputs inputs = {
         .request = {.tp = layout->tp, .pp = layout->pp, .ep = layout->ep, .etp = 1},
@@ -176,13 +179,14 @@ int fork_start(struct dtrain_world **world, struct fork_step *step, uint32_t tas
 
     *seat = (struct seat){step, task, host};
     start.boot_state = seat;
-    start.plan = plan != NULL ? plan : fork_plan(&step->layout);
+    start.backend = step->row->backend;
+    start.plan = plan != NULL ? plan : fork_plan(&step->row->layout);
     if (dt_plan_wire_encode(&text, start.plan, err) < 0)
         exit(2);
     start.plan_hash = dt_plan_wire_hash(text);
     free(text);
-    start.settings.init_timeout_ms = step->timeout_ms;
-    start.settings.timeout_ms = step->timeout_ms;
+    start.settings.init_timeout_ms = step->row->timeout_ms;
+    start.settings.timeout_ms = step->row->timeout_ms;
     start.settings.log_level = DT_LOG_ERROR;
     dt_phases_start(&start.phases);
     return dt_world_start(world, &start, err);
@@ -233,36 +237,72 @@ static void init_shared(struct fork_step *step)
     pthread_cond_init(&step->changed, &cond);
 }
 
-struct fork_step *fork_run(const struct fork_layout *layout, int timeout_ms, fork_body *body,
-                           void (*before_close)(struct fork_step *step, uint32_t task))
+static void run_rank(struct fork_step *step, uint32_t rank, fork_body *body)
 {
-    struct fork_step *step = mmap(NULL, sizeof(*step), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    alarm(ALARM_S);
+    body(step, rank, step->ranks[rank].said);
+    exit(0);
+}
+
+static struct fork_step *run(const struct fork_row *row)
+{
+    struct fork_step *step =
+        mmap(NULL, sizeof(*step), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pids[FORK_RANKS_MAX];
 
     if (step == MAP_FAILED)
         exit(2);
-    step->layout = *layout;
-    step->count = layout->nodes * layout->tasks;
-    step->timeout_ms = timeout_ms;
-    step->before_close = before_close;
+    step->row = row;
+    step->count = row->layout.nodes * row->layout.tasks;
     init_shared(step);
     fflush(NULL);
     for (uint32_t i = 0; i < step->count; i++) {
         pids[i] = fork();
         if (pids[i] < 0)
             exit(2);
-        if (pids[i] == 0) {
-            alarm(ALARM_S);
-            body(step, i, step->ranks[i].said);
-            exit(0);
-        }
+        if (pids[i] == 0)
+            run_rank(step, i, row->body);
     }
     for (uint32_t i = 0; i < step->count; i++)
         waitpid(pids[i], &step->ranks[i].status, 0);
     return step;
 }
 
-void fork_end(struct fork_step *step)
+static bool rank_is_right(const struct fork_rank *rank, const struct fork_row *row, uint32_t i)
 {
+    bool is_killed = row->killed >> i & 1;
+
+    if (is_killed ? !WIFSIGNALED(rank->status) : rank->status != 0)
+        return false;
+    if (is_killed || row->silent >> i & 1)
+        return rank->said[0] == '\0';
+    return strstr(rank->said, row->words[0]) != NULL &&
+           (row->words[1] == NULL || strstr(rank->said, row->words[1]) != NULL);
+}
+
+bool fork_check(const struct fork_row *row)
+{
+    struct fork_step *step = run(row);
+    bool ok = true;
+
+    for (uint32_t rank = 0; rank < step->count; rank++) {
+        const struct fork_rank *one = &step->ranks[rank];
+
+        if (rank_is_right(one, row, rank))
+            continue;
+        ok = false;
+        printf("# rank %u (status 0x%x) said: %s\n", rank, (unsigned)one->status, one->said);
+    }
     munmap(step, sizeof(*step));
+    return ok;
+}
+
+void fork_say(char said[FORK_TEXT_MAX], const char *text)
+{
+    snprintf(said, FORK_TEXT_MAX, "%s", text);
+}
+
+void fork_pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
 }

@@ -16,6 +16,8 @@ struct fork_layout {
     uint32_t tp, pp, ep;
 };
 
+struct fork_row;
+
 /* In shared memory. */
 struct fork_rank {
     bool has_come; /* published */
@@ -28,23 +30,37 @@ struct fork_rank {
 struct fork_step {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct fork_layout layout;
-    uint32_t count;
-    int timeout_ms; /* of init and of operations */
-    void (*before_close)(struct fork_step *step, uint32_t task); /* or NULL */
-    uint32_t flags; /* ranks that said something, a bit each */
+    const struct fork_row *row; /* what it runs */
+    uint32_t count;             /* ranks */
+    uint32_t flags;             /* ranks that called fork_reached(), a bit each */
     struct fork_rank ranks[FORK_RANKS_MAX];
 };
 
 /* What a rank does; it ends with what is in said. */
 typedef void fork_body(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX]);
 
-struct dt_plan *fork_plan(const struct fork_layout *layout);
+/* One test: how a step runs, and what its ranks say. */
+struct fork_row {
+    const char *name;
+    struct fork_layout layout;
+    int timeout_ms;
+    fork_body *body;
+    void (*before_close)(const struct fork_step *step, uint32_t task); /* of the bootstrap; or NULL */
+    const char *words[2]; /* in what every rank says; NULL: nothing more */
+    uint32_t silent;      /* ranks that say nothing, a bit each */
+    uint32_t killed;      /* ranks that die of a signal, and say nothing */
+    const struct dt_backend *backend; /* NULL: the host's */
+    uint32_t odd;             /* the rank that the body treats differently */
+    struct fork_layout other; /* which that one believes in */
+};
 
-/* Runs body in a process for each rank and waits for all. The caller frees with fork_end(). */
-struct fork_step *fork_run(const struct fork_layout *layout, int timeout_ms, fork_body *body,
-                           void (*before_close)(struct fork_step *step, uint32_t task));
-void fork_end(struct fork_step *step);
+/* Whether all ranks said what they should; shows those that did not. */
+bool fork_check(const struct fork_row *row);
+
+void fork_say(char said[FORK_TEXT_MAX], const char *text);
+void fork_pause_ms(int ms);
+
+struct dt_plan *fork_plan(const struct fork_layout *layout);
 
 /* dt_world_start() on the shared bootstrap; plan NULL: the step's own. host NULL: the plan's. */
 int fork_start(struct dtrain_world **world, struct fork_step *step, uint32_t task, struct dt_plan *plan,

@@ -3,7 +3,8 @@
 # shellcheck disable=SC2016,SC2086,SC2317  # tests are called by name; variables are for the other side to expand
 set -u
 cd "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit 1
-. tests/lab/tap.sh
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 
 lab=lab/lab
 A=t$$a B=t$$b
@@ -115,9 +116,9 @@ test_not_root() { # without a usable sudo, and with one
   printf '#!/bin/sh\nexit 1\n' >"$scratch/bin/sudo"
   chmod -R 755 "$scratch" && chmod 700 "$scratch/closed" && chmod 755 "$scratch/bin/sudo"
   "${as[@]}" PATH="$scratch/bin:$PATH" "$lab" status </dev/null 2>"$scratch/err"
-  is $? 1 && grep -q 'needs root' "$scratch/err" || return 1
+  t_same $? 1 && grep -q 'needs root' "$scratch/err" || return 1
   printf '#!/bin/sh\necho "$@"\n' >"$scratch/bin/sudo"
-  is "$("${as[@]}" PATH="$scratch/bin:$PATH" "$lab" run --name x -- a 'b c' </dev/null)" "-E -n -- $here/lab/lab run --name x -- a b c"
+  t_same "$("${as[@]}" PATH="$scratch/bin:$PATH" "$lab" run --name x -- a 'b c' </dev/null)" "-E -n -- $here/lab/lab run --name x -- a b c"
 }
 
 # --- a lab with everything ------------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ test_status() {
 
 test_logs() { "$lab" logs --name "$A" | grep -q "== $dir_a/log/slurmctld.ctl.log"; }
 
-test_hostname() { is "$(run_a srun -N4 hostname | sort | xargs)" "n1 n2 n3 n4"; }
+test_hostname() { t_same "$(run_a srun -N4 hostname | sort | xargs)" "n1 n2 n3 n4"; }
 
 test_turnaround() {
   local began=$EPOCHREALTIME
@@ -144,71 +145,71 @@ test_turnaround() {
 }
 
 test_slurm_conf() { # the key given replaces the lab's own, and the tree of switches is there
-  is "$(grep -ci '^killwait' "$dir_a/etc/slurm.conf")" 1 && run_a scontrol show config | grep -q 'KillWait *= 3' &&
+  t_same "$(grep -ci '^killwait' "$dir_a/etc/slurm.conf")" 1 && run_a scontrol show config | grep -q 'KillWait *= 3' &&
     run_a scontrol show topology | grep -q 'SwitchName=top'
 }
 
 test_user() {
-  is "$(run_a id -un)" trainer && is "$(run_a srun -N2 id -u | sort -u)" "$(run_a id -u)" && [[ $(run_a id -u) != 0 ]] &&
-    run_a sh -c 'touch ~/mine && ! touch "$SLURM_CONF"' 2>/dev/null && is "$("$lab" run --name "$A" --as-root -- id -u)" 0 &&
+  t_same "$(run_a id -un)" trainer && t_same "$(run_a srun -N2 id -u | sort -u)" "$(run_a id -u)" && [[ $(run_a id -u) != 0 ]] &&
+    run_a sh -c 'touch ~/mine && ! touch "$SLURM_CONF"' 2>/dev/null && t_same "$("$lab" run --name "$A" --as-root -- id -u)" 0 &&
     ! getent passwd trainer
 }
 
 test_client_process() { # exit status, stdin, folder, and a signal to the command
   local pid
-  run_a sh -c 'exit 37'; is $? 37 || return 1
-  run_a srun -N1 sh -c 'exit 38' 2>/dev/null; is $? 38 || return 1
-  is "$(echo through | run_a srun cat)" through || return 1
-  is "$(cd / && "$OLDPWD/$lab" run --name "$A" -- pwd)" / || return 1
-  is "$(cd "$scratch/closed" && "$here/$lab" run --name "$A" -- pwd)" "$dir_a/home" || return 1
+  run_a sh -c 'exit 37'; t_same $? 37 || return 1
+  run_a srun -N1 sh -c 'exit 38' 2>/dev/null; t_same $? 38 || return 1
+  t_same "$(echo through | run_a srun cat)" through || return 1
+  t_same "$(cd / && "$OLDPWD/$lab" run --name "$A" -- pwd)" / || return 1
+  t_same "$(cd "$scratch/closed" && "$here/$lab" run --name "$A" -- pwd)" "$dir_a/home" || return 1
   "$lab" run --name "$A" -- sh -c 'trap "echo got > ~/term; exit 5" TERM; while :; do sleep 0.1; done' &
   pid=$!
   sleep 0.5
   kill -TERM $pid
   wait $pid
-  is $? 5 && [[ -e $dir_a/home/term ]]
+  t_same $? 5 && [[ -e $dir_a/home/term ]]
 }
 
 test_environment() {
-  is "$(SLURM_JOB_ID=9 SLURM_NTASKS=7 DTRAIN_X=kept run_a sh -c 'echo ${SLURM_JOB_ID-no} ${SLURM_NTASKS-no} $DTRAIN_X $HOME $USER $TMPDIR')" \
+  t_same "$(SLURM_JOB_ID=9 SLURM_NTASKS=7 DTRAIN_X=kept run_a sh -c 'echo ${SLURM_JOB_ID-no} ${SLURM_NTASKS-no} $DTRAIN_X $HOME $USER $TMPDIR')" \
     "no no kept $dir_a/home trainer /tmp" || return 1
-  is "$(DTRAIN_X=kept "$lab" run --name "$A" --env-clean -- sh -c 'echo ${DTRAIN_X-no}')" no
+  t_same "$(DTRAIN_X=kept "$lab" run --name "$A" --env-clean -- sh -c 'echo ${DTRAIN_X-no}')" no
 }
 
 test_nodes_apart() { # own /tmp, /dev/shm, processes and host name; a shared home
   run_a srun -N4 sh -c 'echo > /tmp/$(hostname); echo > /dev/shm/$(hostname); echo > ~/on.$(hostname)'
-  is "$(run_a srun -N4 sh -c 'ls /tmp /dev/shm | grep -c ^n' | sort -u)" 2 && is "$(run_a sh -c 'ls ~/on.* | wc -l')" 4 &&
-    is "$(node_a n2 -- pgrep -xc slurmd)" 1
+  t_same "$(run_a srun -N4 sh -c 'ls /tmp /dev/shm | grep -c ^n' | sort -u)" 2 && t_same "$(run_a sh -c 'ls ~/on.* | wc -l')" 4 &&
+    t_same "$(node_a n2 -- pgrep -xc slurmd)" 1
 }
 
 test_topology() {
-  is "$(run_a srun -N4 stat -c '%u %a' /run/dtrain/topology.xml | sort -u)" "0 644" && run_a srun -N1 cat /run/dtrain/topology.xml | cmp - "$scratch/topology.xml"
+  t_same "$(run_a srun -N4 stat -c '%u %a' /run/dtrain/topology.xml | sort -u)" "0 644" && run_a srun -N1 cat /run/dtrain/topology.xml | cmp - "$scratch/topology.xml"
 }
 
 test_gpus() {
   run_a srun --gres=gpu:8 env >"$scratch/env" && grep -qx CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 "$scratch/env" &&
-    grep -qx SLURM_STEP_GPUS=0,1,2,3,4,5,6,7 "$scratch/env" && is "$(run_a srun -N4 --gpus-per-node=2 stat -c %F /run/dtrain/dev/nvidia7 | sort -u)" "character special file"
+    grep -qx SLURM_STEP_GPUS=0,1,2,3,4,5,6,7 "$scratch/env" && t_same "$(run_a srun -N4 --gpus-per-node=2 stat -c %F /run/dtrain/dev/nvidia7 | sort -u)" "character special file"
 }
 
 test_sbatch() {
-  run_a sh -c 'cd && printf "#!/bin/sh\nsrun hostname\nexit 3\n" | sbatch --wait -N3 -o batch.out'; is $? 3 || return 1
-  is "$(sort "$dir_a/home/batch.out" | xargs)" "n1 n2 n3"
+  run_a sh -c 'cd && printf "#!/bin/sh\nsrun hostname\nexit 3\n" | sbatch --wait -N3 -o batch.out'; t_same $? 3 || return 1
+  t_same "$(sort "$dir_a/home/batch.out" | xargs)" "n1 n2 n3"
 }
 
-test_salloc() { is "$(run_a salloc -Q -N2 srun hostname | sort | xargs)" "n1 n2" && is "$(echo hostname | run_a salloc -Q -N1 2>/dev/null)" n1; }
+test_salloc() { t_same "$(run_a salloc -Q -N2 srun hostname | sort | xargs)" "n1 n2" && t_same "$(echo hostname | run_a salloc -Q -N1 2>/dev/null)" n1; }
 
 test_array() {
   run_a sh -c 'cd && sbatch --wait --array=0-3 -o array.%a --wrap "echo \$SLURM_ARRAY_TASK_ID"' || return 1
-  is "$(cat "$dir_a"/home/array.? | xargs)" "0 1 2 3"
+  t_same "$(cat "$dir_a"/home/array.? | xargs)" "0 1 2 3"
 }
 
-test_het_job() { is "$(run_a srun -N1 -n1 sh -c 'echo $SLURM_PROCID' : -N2 -n2 sh -c 'echo $SLURM_PROCID' 2>/dev/null | sort | xargs)" "0 1 2"; }
+test_het_job() { t_same "$(run_a srun -N1 -n1 sh -c 'echo $SLURM_PROCID' : -N2 -n2 sh -c 'echo $SLURM_PROCID' 2>/dev/null | sort | xargs)" "0 1 2"; }
 
-test_het_salloc() { is "$(run_a salloc -Q -N1 : -N2 srun --het-group=0,1 hostname | sort -u | wc -l)" 3; }
+test_het_salloc() { t_same "$(run_a salloc -Q -N1 : -N2 srun --het-group=0,1 hostname | sort -u | wc -l)" 3; }
 
 test_overlap() { # two steps in one allocation on the same CPUs, and two jobs on one node
-  is "$(run_a salloc -Q -N1 -n16 sh -c 'srun -n16 sleep 1 & srun --overlap -n2 hostname; wait' | xargs)" "n1 n1" || return 1
-  is "$(run_a sh -c 'srun -w n3 -n1 hostname & srun -w n3 -n1 hostname; wait' | xargs)" "n3 n3"
+  t_same "$(run_a salloc -Q -N1 -n16 sh -c 'srun -n16 sleep 1 & srun --overlap -n2 hostname; wait' | xargs)" "n1 n1" || return 1
+  t_same "$(run_a sh -c 'srun -w n3 -n1 hostname & srun -w n3 -n1 hostname; wait' | xargs)" "n3 n3"
 }
 
 test_requeue() {
@@ -220,10 +221,10 @@ test_requeue() {
 test_pmix() { # several times: a connection that is rejected now and then shows as a hang
   local k
   # shellcheck disable=SC2046  # several flags
-  gcc -o "$scratch/share/pmix" tests/lab/pmix_hello.c $(pkg-config --cflags --libs pmix) || return 1
+  gcc -o "$scratch/share/pmix" tests/slurm/pmix_hello.c $(pkg-config --cflags --libs pmix) || return 1
   install -m 755 "$scratch/share/pmix" "$dir_a/home/pmix"
   for k in 1 2 3 4 5; do
-    is "$(run_a timeout 20 srun --mpi=pmix -N4 -n8 "$dir_a/home/pmix" | sort | xargs)" "0:ok 1:ok 2:ok 3:ok 4:ok 5:ok 6:ok 7:ok" || { echo "run $k"; return 1; }
+    t_same "$(run_a timeout 20 srun --mpi=pmix -N4 -n8 "$dir_a/home/pmix" | sort | xargs)" "0:ok 1:ok 2:ok 3:ok 4:ok 5:ok 6:ok 7:ok" || { echo "run $k"; return 1; }
   done
 }
 
@@ -236,7 +237,7 @@ test_plugstack() { # read afresh by each step
 }
 
 test_exec_node() { # a broken link, and the exit status
-  node_a n2 -- sh -c 'exit 9'; is $? 9 || return 1
+  node_a n2 -- sh -c 'exit 9'; t_same $? 9 || return 1
   node_a n2 -- ip link set eth0 down
   ! node_a n1 -- timeout 2 bash -c '</dev/tcp/n2/6818' 2>/dev/null || return 1
   node_a n2 -- ip link set eth0 up
@@ -245,7 +246,7 @@ test_exec_node() { # a broken link, and the exit status
 
 test_node_death() { # all processes of a node die at once; a slurmd started again takes its place
   node_a n3 -- bash -c 'kill -9 -1' 2>/dev/null
-  "$lab" status --name "$A" | grep -qx "process: n3 slurmd dead" && is "$(run_a srun -w n1,n4 hostname | sort | xargs)" "n1 n4" &&
+  "$lab" status --name "$A" | grep -qx "process: n3 slurmd dead" && t_same "$(run_a srun -w n1,n4 hostname | sort | xargs)" "n1 n4" &&
     node_a n3 -- slurmd -N n3 && wait_until 10 run_a srun -w n3 true
 }
 
@@ -255,7 +256,7 @@ test_tty() { # a terminal reaches the task
 }
 
 test_concurrency() { # many jobs at once, as under make -j
-  is "$(for _ in 1 2 3 4 5 6 7 8; do run_a srun -N2 hostname & done 2>/dev/null | grep -c '^n[1-4]$')" 16
+  t_same "$(for _ in 1 2 3 4 5 6 7 8; do run_a srun -N2 hostname & done 2>/dev/null | grep -c '^n[1-4]$')" 16
 }
 
 # --- a second lab beside the first ------------------------------------------------------------------------------------------
@@ -263,22 +264,22 @@ test_concurrency() { # many jobs at once, as under make -j
 test_second_up() { "$lab" up --name "$B" --nodes 2 --gpus 4 --cgroup; }
 
 test_side_by_side() {
-  is "$(run_b srun -N2 hostname | sort | xargs)" "n1 n2" && is "$(run_a srun -N4 hostname | sort | xargs)" "n1 n2 n3 n4" || return 1
+  t_same "$(run_b srun -N2 hostname | sort | xargs)" "n1 n2" && t_same "$(run_a srun -N4 hostname | sort | xargs)" "n1 n2 n3 n4" || return 1
   [[ $("$lab" status --name "$A" | grep ^network) != $("$lab" status --name "$B" | grep ^network) ]] || return 1
   run_a sbatch -o /dev/null --wrap 'sleep 30' >/dev/null
-  is "$(run_b squeue -h | wc -l)" 0 && is "$(run_a squeue -h | wc -l)" 1 && run_a scancel -u trainer
+  t_same "$(run_b squeue -h | wc -l)" 0 && t_same "$(run_a squeue -h | wc -l)" 1 && run_a scancel -u trainer
 }
 
 test_device_cgroup() { # a task reaches its own GPU's device node and no other
   run_b srun -N2 -n4 --gpus-per-task=1 bash -c 'for d in 0 1 2 3; do (exec 3<"/run/dtrain/dev/nvidia$d") 2>&1; done' >"$scratch/devices"
-  is "$(grep -c 'No such device' "$scratch/devices") $(grep -c 'not permitted' "$scratch/devices")" "4 12"
+  t_same "$(grep -c 'No such device' "$scratch/devices") $(grep -c 'not permitted' "$scratch/devices")" "4 12"
 }
 
 test_cpu_binding() {
   local cpus
   cpus=$(nproc)
   ((cpus > 1)) || return 0
-  is "$(run_b srun -N1 -n2 --cpu-bind=cores sh -c 'grep Cpus_allowed_list /proc/self/status' | sort -u | wc -l)" 2
+  t_same "$(run_b srun -N1 -n2 --cpu-bind=cores sh -c 'grep Cpus_allowed_list /proc/self/status' | sort -u | wc -l)" 2
 }
 
 test_kill_slurmd() { # a dead daemon shows, and down still ends its job and its step daemon
@@ -292,7 +293,7 @@ test_kill_slurmd() { # a dead daemon shows, and down still ends its job and its 
     "$lab" down --name "$B" && ! leftovers | grep -e "$dir_b" -e "$(id_of "$dir_b")"
 }
 
-test_first_unharmed() { is "$(run_a srun -N4 hostname | sort | xargs)" "n1 n2 n3 n4"; }
+test_first_unharmed() { t_same "$(run_a srun -N4 hostname | sort | xargs)" "n1 n2 n3 n4"; }
 
 # --- the end ------------------------------------------------------------------------------------------------------------
 
@@ -310,7 +311,7 @@ test_failing_up() {
   local began=$SECONDS rc
   echo 'SchedulerType=sched/nonsense' >"$scratch/bad.conf"
   "$lab" up --name "$A" --slurm-conf "$scratch/bad.conf" 2>"$scratch/err"; rc=$?
-  is $rc 1 && ((SECONDS - began < 32)) && grep -q 'sched/nonsense' "$scratch/err" && leftovers | diff "$scratch/before" -
+  t_same $rc 1 && ((SECONDS - began < 32)) && grep -q 'sched/nonsense' "$scratch/err" && leftovers | diff "$scratch/before" -
 }
 
 test_killed_up() { # at several moments of its work
@@ -343,7 +344,7 @@ test_tree_under_tmp() { # the nodes see the tree that the lab was started from, 
   mkdir "$tree" "$scratch/bound" "$scratch/other" && cp -r lab "$tree" && chmod -R a+rX "$tree" "$scratch/bound" "$scratch/other" || return 1
   (
     cd "$tree" && lab/lab up --name "$A" --nodes 2 --bind "$scratch/bound" || exit 1
-    is "$(lab/lab run --name "$A" -- srun -N2 sh -c "pwd; ls -d $scratch/*" | sort -u | xargs)" "$scratch/bound $tree"
+    t_same "$(lab/lab run --name "$A" -- srun -N2 sh -c "pwd; ls -d $scratch/*" | sort -u | xargs)" "$scratch/bound $tree"
   ) || return 1
   "$tree/lab/lab" down --name "$A" && leftovers | diff "$scratch/before" -
 }
@@ -352,19 +353,19 @@ test_noexec_folder() { # many machines mount /run noexec,nodev: programs in the 
   local where=$scratch/noexec
   mkdir "$where" && mount -n -t tmpfs -o mode=755,noexec,nodev,nosuid tmpfs "$where" || return 1
   "$lab" up --dir "$where/lab" --nodes 2 && install -m 755 "$(command -v hostname)" "$where/lab/home/program" &&
-    is "$("$lab" run --dir "$where/lab" -- srun -N2 "$where/lab/home/program" | sort | xargs)" "n1 n2" &&
+    t_same "$("$lab" run --dir "$where/lab" -- srun -N2 "$where/lab/home/program" | sort | xargs)" "n1 n2" &&
     "$lab" run --dir "$where/lab" -- "$where/lab/home/program" && "$lab" down --dir "$where/lab" && umount -n "$where" && leftovers | diff "$scratch/before" -
 }
 
 test_bare_lab() { # no GPUs, one node, task/affinity, another user, another folder
   "$lab" up --dir "$dir_a" --nodes 1 --gpus 0 --affinity --user nobody || return 1
-  is "$("$lab" run --dir "$dir_a" -- srun id -un)" nobody && ! "$lab" run --dir "$dir_a" -- srun --gres=gpu:1 true 2>/dev/null &&
+  t_same "$("$lab" run --dir "$dir_a" -- srun id -un)" nobody && ! "$lab" run --dir "$dir_a" -- srun --gres=gpu:1 true 2>/dev/null &&
     "$lab" down --dir "$dir_a" && leftovers | diff "$scratch/before" -
 }
 
-[[ $EUID = 0 ]] || tap_skip_all "needs root"
+[[ $EUID = 0 ]] || t_skip_all "needs root"
 for command in slurmctld slurmd srun munged ip; do
-  PATH=$PATH:/usr/sbin:/sbin command -v $command >/dev/null || tap_skip_all "$command is not installed"
+  PATH=$PATH:/usr/sbin:/sbin command -v $command >/dev/null || t_skip_all "$command is not installed"
 done
 here=$PWD scratch=$(mktemp -d /tmp/dtrain-lab-test.XXXXXX) # short, as a lab's folder must be
 trap cleanup EXIT
@@ -375,56 +376,56 @@ printf 'SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n[3-4]\nSwitchName=top S
 printf '# a comment\nkillwait = 3\n' >"$scratch/extra.conf"
 leftovers >"$scratch/before"
 
-tap_test test_help "help names every command"
-tap_test test_bad_options "bad options are refused with status 2, naming the value"
-tap_test test_absent_lab "a lab that is not up is said to be so; down of it succeeds"
-tap_test test_not_root "who is not root is told so"
-tap_test test_up "up, with a topology, switches and lines for slurm.conf"
-tap_test test_up_twice "up of a lab that is up is refused"
-tap_test test_status "status shows files and living daemons"
-tap_test test_logs "logs shows paths and lines"
-tap_test test_hostname "a job over all nodes"
-tap_test test_turnaround "a short job"
-tap_test test_slurm_conf "given lines replace those of slurm.conf; the switches are there"
-tap_test test_user "clients and jobs run as an unprivileged user whom the machine does not know"
-tap_test test_client_process "run passes exit status, stdin, folder and signals"
-tap_test test_environment "run cleans the environment"
-tap_test test_nodes_apart "nodes have their own /tmp, /dev/shm, processes and name, and share the home"
-tap_test test_topology "nodes have the topology file, root's"
-tap_test test_gpus "GPUs are visible in the environment and as device nodes"
-tap_test test_sbatch "sbatch --wait"
-tap_test test_salloc "salloc, with a command and with an interactive step"
-tap_test test_array "a job array"
-tap_test test_het_job "a het job by srun"
-tap_test test_het_salloc "a het job by salloc"
-tap_test test_overlap "overlapping steps, two jobs on a node"
-tap_test test_requeue "a requeued job starts again"
+t_ok "help names every command" test_help
+t_ok "bad options are refused with status 2, naming the value" test_bad_options
+t_ok "a lab that is not up is said to be so; down of it succeeds" test_absent_lab
+t_ok "who is not root is told so" test_not_root
+t_ok "up, with a topology, switches and lines for slurm.conf" test_up
+t_ok "up of a lab that is up is refused" test_up_twice
+t_ok "status shows files and living daemons" test_status
+t_ok "logs shows paths and lines" test_logs
+t_ok "a job over all nodes" test_hostname
+t_ok "a short job" test_turnaround
+t_ok "given lines replace those of slurm.conf; the switches are there" test_slurm_conf
+t_ok "clients and jobs run as an unprivileged user whom the machine does not know" test_user
+t_ok "run passes exit status, stdin, folder and signals" test_client_process
+t_ok "run cleans the environment" test_environment
+t_ok "nodes have their own /tmp, /dev/shm, processes and name, and share the home" test_nodes_apart
+t_ok "nodes have the topology file, root's" test_topology
+t_ok "GPUs are visible in the environment and as device nodes" test_gpus
+t_ok "sbatch --wait" test_sbatch
+t_ok "salloc, with a command and with an interactive step" test_salloc
+t_ok "a job array" test_array
+t_ok "a het job by srun" test_het_job
+t_ok "a het job by salloc" test_het_salloc
+t_ok "overlapping steps, two jobs on a node" test_overlap
+t_ok "a requeued job starts again" test_requeue
 if pkg-config --exists pmix && command -v gcc >/dev/null; then
-  tap_test test_pmix "PMIx over four nodes"
+  t_ok "PMIx over four nodes" test_pmix
 else
-  tap_skip "PMIx over four nodes" "pmix's development files or gcc are not installed"
+  t_skip "PMIx over four nodes" "pmix's development files or gcc are not installed"
 fi
-tap_test test_plugstack "a changed plugstack.conf counts from the next step on"
-tap_test test_exec_node "exec-node breaks and mends a link"
-tap_test test_node_death "a node's death and return"
-tap_test test_tty "srun --pty has a terminal"
-tap_test test_concurrency "eight jobs at once"
+t_ok "a changed plugstack.conf counts from the next step on" test_plugstack
+t_ok "exec-node breaks and mends a link" test_exec_node
+t_ok "a node's death and return" test_node_death
+t_ok "srun --pty has a terminal" test_tty
+t_ok "eight jobs at once" test_concurrency
 if [[ -d /sys/fs/cgroup/devices && -d /sys/fs/cgroup/freezer && -d /sys/fs/cgroup/cpuset ]]; then
-  tap_test test_second_up "a second lab comes up beside the first, with cgroups"
-  tap_test test_side_by_side "both run jobs and do not see each other"
-  tap_test test_device_cgroup "device cgroups keep a task to its GPU"
-  tap_test test_cpu_binding "tasks are bound to cores"
-  tap_test test_kill_slurmd "after kill -9 of daemons and of a whole node, down leaves nothing of that lab"
-  tap_test test_first_unharmed "the first lab is unharmed"
+  t_ok "a second lab comes up beside the first, with cgroups" test_second_up
+  t_ok "both run jobs and do not see each other" test_side_by_side
+  t_ok "device cgroups keep a task to its GPU" test_device_cgroup
+  t_ok "tasks are bound to cores" test_cpu_binding
+  t_ok "after kill -9 of daemons and of a whole node, down leaves nothing of that lab" test_kill_slurmd
+  t_ok "the first lab is unharmed" test_first_unharmed
 else
-  for what in up side-by-side device-cgroup cpu-binding kill-slurmd unharmed; do tap_skip "second lab: $what" "no cgroup v1 controllers"; done
+  for what in up side-by-side device-cgroup cpu-binding kill-slurmd unharmed; do t_skip "second lab: $what" "no cgroup v1 controllers"; done
 fi
-tap_test test_down "down with work in progress leaves nothing"
-tap_test test_down_twice "down again is harmless"
-tap_test test_failing_up "an up that fails says why and leaves nothing"
-tap_test test_killed_up "an up that is killed half-way is cleaned up by down"
-tap_test test_interrupted_up "an up that gets SIGTERM cleans up itself"
-tap_test test_tree_under_tmp "a tree under /tmp is seen by the nodes"
-tap_test test_noexec_folder "a lab in a folder that is mounted noexec"
-tap_test test_bare_lab "one node without GPUs, task/affinity, another user and folder"
-tap_done
+t_ok "down with work in progress leaves nothing" test_down
+t_ok "down again is harmless" test_down_twice
+t_ok "an up that fails says why and leaves nothing" test_failing_up
+t_ok "an up that is killed half-way is cleaned up by down" test_killed_up
+t_ok "an up that gets SIGTERM cleans up itself" test_interrupted_up
+t_ok "a tree under /tmp is seen by the nodes" test_tree_under_tmp
+t_ok "a lab in a folder that is mounted noexec" test_noexec_folder
+t_ok "one node without GPUs, task/affinity, another user and folder" test_bare_lab
+t_done

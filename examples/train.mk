@@ -1,0 +1,38 @@
+# All but main() as a library, so that the unit tests can look at the parts.
+if DT_HAVE_BLAS
+noinst_LTLIBRARIES += examples/train/libtrain.la
+pkglibexec_PROGRAMS += examples/train/train
+endif
+examples_train_libtrain_la_SOURCES = \
+	examples/train/attention_cpu.c examples/train/attention_cpu.h \
+	examples/train/checkpoint.c examples/train/checkpoint.h \
+	examples/train/checkpoint_file.h \
+	examples/train/checkpoint_format.c examples/train/checkpoint_format.h \
+	examples/train/checkpoint_reader.c examples/train/checkpoint_writer.c \
+	examples/train/compute.c examples/train/compute.h examples/train/compute_cpu.c \
+	examples/train/data.c examples/train/data.h \
+	examples/train/embedding.c examples/train/embedding.h \
+	examples/train/error.c examples/train/error.h \
+	examples/train/gradients.c examples/train/gradients.h \
+	examples/train/grid.c examples/train/grid.h \
+	examples/train/head.c examples/train/head.h \
+	examples/train/layer.c examples/train/layer.h \
+	examples/train/matmul_cpu.c examples/train/matmul_cpu.h \
+	examples/train/memory.c examples/train/memory.h \
+	examples/train/model.c examples/train/model.h \
+	examples/train/optimizer.c examples/train/optimizer.h \
+	examples/train/options.c examples/train/options.h \
+	examples/train/parameter.c examples/train/parameter.h \
+	examples/train/pipeline.c examples/train/pipeline.h \
+	examples/train/random.c examples/train/random.h \
+	examples/train/report.c examples/train/report.h \
+	examples/train/schedule.c examples/train/schedule.h \
+	examples/train/shape.c examples/train/shape.h \
+	examples/train/stage.c examples/train/stage.h
+# The public headers only: no -I of the top folder.
+examples_train_libtrain_la_CPPFLAGS = -I$(top_srcdir)/include
+examples_train_libtrain_la_CFLAGS = $(AM_CFLAGS) $(DT_BLAS_CFLAGS)
+examples_train_libtrain_la_LIBADD = libdtrain.la $(DT_BLAS_LIBS) -lm
+examples_train_train_SOURCES = examples/train/train.c
+examples_train_train_CPPFLAGS = -I$(top_srcdir)/include
+examples_train_train_LDADD = examples/train/libtrain.la libdtrain.la

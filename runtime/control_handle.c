@@ -1,0 +1,183 @@
+#include "control_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* A handler says -1 when the message makes no sense: the connection ends. */
+
+static void handle_stranger(struct dt_control *control, const struct dt_link *link,
+                            const struct dt_opinions *theirs)
+{
+    struct dt_opinions both = control->opinions;
+    char text[DT_MESSAGE_TEXT_MAX];
+
+    for (uint32_t i = 0; i < theirs->n; i++)
+        dt_opinions_add(&both, &theirs->items[i]);
+    if (dt_opinions_agree(&both, control->plan, text, sizeof(text)))
+        snprintf(text, sizeof(text), "two tasks of this step came as rank %u", link->rank);
+    dt_tree_stop(control, text, NULL);
+}
+
+static int handle_hello(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    struct dt_opinions theirs = {0};
+
+    if (link->said_hello)
+        return -1;
+    dt_opinions_read(reader, &theirs);
+    if (!reader->is_broken && link->role == DT_LINK_STRANGER) {
+        handle_stranger(control, link, &theirs);
+        return 0;
+    }
+    dt_addresses_read(reader, control->table, control->world);
+    if (!dt_reader_is_done(reader))
+        return -1;
+    for (uint32_t i = 0; i < theirs.n; i++)
+        dt_opinions_add(&control->opinions, &theirs.items[i]);
+    link->said_hello = true;
+    control->hello_count++;
+    dt_tree_check_joined(control);
+    return 0;
+}
+
+static int handle_go(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    unsigned char token[DT_TOKEN_SIZE];
+
+    (void)link;
+    dt_reader_bytes(reader, token, sizeof(token));
+    dt_addresses_read(reader, control->table, control->world);
+    if (!dt_reader_is_done(reader) || control->phase != DT_PHASE_WAITING)
+        return -1;
+    if (control->is_stopped)
+        return 0;
+    dt_rendezvous_set_world_token(&control->rendezvous, token);
+    dt_tree_go(control);
+    return 0;
+}
+
+static int handle_stop(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    char text[DT_MESSAGE_TEXT_MAX];
+
+    dt_reader_text(reader, text, sizeof(text));
+    if (!dt_reader_is_done(reader))
+        return -1;
+    if (link->role != DT_LINK_STRANGER || control->phase < DT_PHASE_UP)
+        dt_tree_stop(control, text, link);
+    return 0;
+}
+
+static int handle_dead(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    char text[DT_MESSAGE_TEXT_MAX];
+    uint32_t rank = dt_reader_u32(reader);
+
+    dt_reader_text(reader, text, sizeof(text));
+    if (!dt_reader_is_done(reader) || rank >= control->world)
+        return -1;
+    dt_tree_death(control, rank, text, link);
+    return 0;
+}
+
+static int handle_bye(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    if (!dt_reader_is_done(reader) || link->said_bye)
+        return -1;
+    link->said_bye = true;
+    control->bye_count++;
+    dt_tree_check_left(control);
+    return 0;
+}
+
+/* One of the start may still be on its way when the world is up already. */
+static int handle_roll(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    bool is_end = dt_reader_u32(reader) != 0;
+
+    if (!dt_reader_is_done(reader))
+        return -1;
+    if (is_end == (control->phase >= DT_PHASE_UP))
+        dt_control_roll_call(control, link);
+    return 0;
+}
+
+static int handle_done(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    (void)link;
+    if (!dt_reader_is_done(reader) || control->phase != DT_PHASE_LEAVING)
+        return -1;
+    dt_tree_done(control);
+    return 0;
+}
+
+static int handle_lookup(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_ADDRESSES);
+    uint32_t n = dt_reader_u32(reader);
+
+    dt_buffer_u32(&link->out, n);
+    for (uint32_t i = 0; i < n && !reader->is_broken; i++) {
+        uint32_t rank = dt_reader_u32(reader);
+
+        if (rank >= control->world || control->table[rank].family == 0)
+            return -1;
+        dt_buffer_u32(&link->out, rank);
+        dt_address_write(&link->out, &control->table[rank]);
+    }
+    if (!dt_reader_is_done(reader))
+        return -1;
+    dt_control_send_end(control, link, begin);
+    return 0;
+}
+
+static int handle_addresses(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    (void)link;
+    dt_addresses_read(reader, control->table, control->world);
+    return dt_reader_is_done(reader) ? 0 : -1;
+}
+
+static const struct {
+    unsigned from; /* roles that may send it */
+    int (*handle)(struct dt_control *, struct dt_link *, struct dt_reader *);
+} handlers[DT_MESSAGE_KINDS] = {
+    [DT_MESSAGE_HELLO] = {DT_LINK_CHILD | DT_LINK_STRANGER, handle_hello},
+    [DT_MESSAGE_GO] = {DT_LINK_PARENT, handle_go},
+    [DT_MESSAGE_STOP] = {DT_LINK_PARENT | DT_LINK_CHILD | DT_LINK_STRANGER, handle_stop},
+    [DT_MESSAGE_DEAD] = {DT_LINK_PARENT | DT_LINK_CHILD, handle_dead},
+    [DT_MESSAGE_BYE] = {DT_LINK_CHILD, handle_bye},
+    [DT_MESSAGE_DONE] = {DT_LINK_PARENT, handle_done},
+    [DT_MESSAGE_ROLL] = {DT_LINK_PARENT | DT_LINK_CHILD, handle_roll},
+    [DT_MESSAGE_LOOKUP] = {DT_LINK_CHILD, handle_lookup},
+    [DT_MESSAGE_ADDRESSES] = {DT_LINK_PARENT, handle_addresses},
+};
+
+static int handle(struct dt_control *control, struct dt_link *link, uint32_t kind, struct dt_reader *payload)
+{
+    if (kind < DT_MESSAGE_KINDS && (handlers[kind].from & link->role) != 0 &&
+        handlers[kind].handle(control, link, payload) == 0)
+        return 0;
+    dt_log(control->log, DT_LOG_DEBUG, "rank %u sent a message (kind %u) that makes no sense here",
+           link->rank, kind);
+    return -1;
+}
+
+/* One frame a call, so that the list of connections may change in between; epoll calls again. */
+void dt_control_handle(struct dt_source *source)
+{
+    struct dt_link *link = (struct dt_link *)source;
+    struct dt_control *control = source->context;
+    struct dt_reader payload;
+    uint32_t kind;
+    int rc;
+
+    errno = 0;
+    rc = dt_link_receive(link, control->world, &kind, &payload);
+    if (rc > 0)
+        rc = handle(control, link, kind, &payload);
+    else if (rc == 0)
+        rc = dt_link_flush(link, control->epoll_fd);
+    if (rc < 0)
+        dt_tree_lost(control, link, errno);
+}

@@ -1,0 +1,219 @@
+/*
+ * The model of examples/train in a world of one: the gradient of every tensor
+ * against differences of the loss, microbatches against the whole batch.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "examples/train/optimizer.h"
+#include "examples/train/pipeline.h"
+#include "tap.h"
+
+/* One process's run of a small model on a made-up text. */
+struct bench {
+    struct options options;
+    struct grid grid;
+    struct shape shape;
+    struct model model;
+    struct gradients gradients;
+    struct schedule schedule;
+    struct stage stage;
+    struct data data;
+};
+
+static unsigned char text[4096];
+
+static void make_text(void)
+{
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = (unsigned char)("the quick brown fox "[(i * i / 7 + i) % 20]);
+}
+
+static int bench_open(struct bench *bench, struct dtrain_world *world, int batch, int microbatches)
+{
+    struct dtrain_error err = {""};
+
+    *bench = (struct bench){
+        .options =
+            {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
+        .data = {text, sizeof(text)},
+    };
+    if (grid_choose(&bench->grid, world, &err) == 0 && grid_open(&bench->grid, &err) == 0 &&
+        shape_make(&bench->shape, &bench->options, &bench->grid.layout, &err) == 0 &&
+        model_create(&bench->model, bench->grid.compute, &bench->shape, 3, &err) == 0 &&
+        gradients_create(&bench->gradients, &bench->grid, &bench->model, &err) == 0 &&
+        schedule_make(&bench->schedule, 1, 0, microbatches, &err) == 0 &&
+        stage_create(&bench->stage, &bench->grid, &bench->shape, &bench->model, &bench->gradients,
+                     bench->schedule.slots, &err) == 0)
+        return 0;
+    printf("# %s\n", err.text);
+    return -1;
+}
+
+static void bench_close(struct bench *bench)
+{
+    stage_destroy(&bench->stage);
+    schedule_clear(&bench->schedule);
+    gradients_destroy(&bench->gradients);
+    model_destroy(&bench->model);
+    grid_close(&bench->grid, NULL);
+}
+
+static double run(struct bench *bench)
+{
+    struct batch batch = {&bench->data, 5, 1};
+    double loss = NAN;
+
+    pipeline_run(&bench->schedule, &bench->stage, &batch, &loss, NULL);
+    return loss;
+}
+
+/* Weights of a few times the usual size, so that no gradient is hidden by rounding. */
+static void grow_weights(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->model.count; i++) {
+        float *w = model_weight(&bench->model, i);
+
+        for (size_t k = 0; k < bench->model.tensors[i].count; k++)
+            w[k] = bench->model.parameters[i].decay ? 10 * w[k] : w[k] + 0.1f * (float)sin((double)(k + i));
+    }
+}
+
+/* The loss along the gradient's own direction in one tensor rises by the gradient's norm. */
+static void check_tensor(struct bench *bench, size_t index)
+{
+    size_t count = bench->model.tensors[index].count;
+    float *w = model_weight(&bench->model, index);
+    float *old = malloc(count * sizeof(*old)), *gradient = malloc(count * sizeof(*gradient));
+    const double step = 0.02;
+    double norm = 0, up, down;
+
+    run(bench);
+    memcpy(old, w, count * sizeof(*old));
+    memcpy(gradient, model_gradient(&bench->model, index), count * sizeof(*gradient));
+    for (size_t i = 0; i < count; i++)
+        norm += (double)gradient[i] * (double)gradient[i];
+    norm = sqrt(norm);
+    for (size_t i = 0; i < count; i++)
+        w[i] = (float)((double)old[i] + step * (double)gradient[i] / norm);
+    up = run(bench);
+    for (size_t i = 0; i < count; i++)
+        w[i] = (float)((double)old[i] - step * (double)gradient[i] / norm);
+    down = run(bench);
+    memcpy(w, old, count * sizeof(*old));
+    if (!tap_ok(norm > 1e-4 && fabs((up - down) / (2 * step) - norm) < 0.01 * norm + 1e-4, "gradient of %s",
+                bench->model.parameters[index].name))
+        printf("# by differences %.6g, by the backward %.6g\n", (up - down) / (2 * step), norm);
+    free(old);
+    free(gradient);
+}
+
+static void check_gradients(struct dtrain_world *world)
+{
+    struct bench bench;
+
+    if (!tap_ok(bench_open(&bench, world, 4, 2) == 0, "a small model is made"))
+        return;
+    grow_weights(&bench);
+    for (size_t i = 0; i < bench.model.count; i++)
+        check_tensor(&bench, i);
+    bench_close(&bench);
+}
+
+static void check_start(struct dtrain_world *world)
+{
+    struct bench bench;
+    double loss;
+
+    bench_open(&bench, world, 4, 1);
+    loss = run(&bench);
+    if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1,
+                "an untrained model knows nothing: loss is log 256"))
+        printf("# %g\n", loss);
+    bench_close(&bench);
+}
+
+static void check_microbatches(struct dtrain_world *world)
+{
+    struct bench whole, pieces;
+    double whole_loss, pieces_loss, whole_norm = 0, pieces_norm = 1;
+
+    bench_open(&whole, world, 4, 1);
+    bench_open(&pieces, world, 4, 4);
+    whole_loss = run(&whole);
+    pieces_loss = run(&pieces);
+    optimizer_gradient_norm(&whole.grid, &whole.model, &whole_norm, NULL);
+    optimizer_gradient_norm(&pieces.grid, &pieces.model, &pieces_norm, NULL);
+    tap_ok(fabs(whole_loss - pieces_loss) < 1e-6, "four microbatches have the loss of one");
+    tap_ok(fabs(whole_norm - pieces_norm) < 1e-5 * whole_norm, "and the gradient");
+    bench_close(&whole);
+    bench_close(&pieces);
+}
+
+static void check_clip(struct dtrain_world *world)
+{
+    struct bench bench;
+    double norm;
+
+    bench_open(&bench, world, 4, 1);
+    run(&bench);
+    optimizer_gradient_norm(&bench.grid, &bench.model, &norm, NULL);
+    bench.options.clip = norm / 2;
+    bench.options.lr = 0.1;
+    optimizer_step(&bench.grid, &bench.model, &bench.options, 1, NULL);
+    /* After one step the first moment is a tenth of the clipped gradient. */
+    tap_ok(fabsf(bench.model.parts[MODEL_FIRST_MOMENT][0] - 0.05f * bench.model.gradients[0]) <
+               1e-5f * fabsf(bench.model.gradients[0]),
+           "clipping to half the norm halves the gradient");
+    bench_close(&bench);
+}
+
+/* Buckets of a model of 4 MiB: they cover the buffer, and the first is closed by its own cap. */
+static void check_buckets(struct dtrain_world *world)
+{
+    struct options options = {
+        .layers = 2, .hidden = 256, .heads = 2, .seq = 8, .batch = 1, .microbatches = 1};
+    struct grid grid;
+    struct shape shape;
+    struct model model;
+    struct gradients gradients;
+
+    grid_choose(&grid, world, NULL);
+    grid_open(&grid, NULL);
+    shape_make(&shape, &options, &grid.layout, NULL);
+    model_create(&model, grid.compute, &shape, 1, NULL);
+    gradients_create(&gradients, &grid, &model, NULL);
+    tap_ok(gradients.count == 2 && gradients.ends[gradients.count - 1] == model.floats,
+           "the buckets end where the gradients end");
+    tap_ok(gradients.ends[0] * sizeof(float) >= GRADIENTS_FIRST_BUCKET &&
+               gradients.ends[0] == model_end_of(&model, parameter_of_layer(1, LAYER_NARROW_WEIGHT)),
+           "the first closes with the tensor that reaches 1 MiB");
+    gradients_start(&gradients);
+    gradients_ready(&gradients, parameter_of_head(&shape, HEAD_NORM_GAIN), NULL);
+    tap_ok(gradients.next == 0, "a bucket waits for all of its tensors");
+    gradients_ready(&gradients, parameter_of_layer(1, LAYER_NORM1_GAIN), NULL);
+    tap_ok(gradients.next == 1, "and goes when they are complete");
+    gradients_ready(&gradients, PARAMETER_TOKENS, NULL);
+    tap_ok(gradients.next == 2, "all are gone at the end");
+    gradients_destroy(&gradients);
+    model_destroy(&model);
+    grid_close(&grid, NULL);
+}
+
+int main(void)
+{
+    struct dtrain_world *world = NULL;
+    struct dtrain_error err = {""};
+
+    if (!tap_ok(dtrain_init(&world, NULL, &err) == 0, "a world of one %s", err.text))
+        return tap_done();
+    make_text();
+    check_start(world);
+    check_gradients(world);
+    check_microbatches(world);
+    check_clip(world);
+    check_buckets(world);
+    tap_ok(dtrain_finalize(world, &err) == 0, "the world ends %s", err.text);
+    return tap_done();
+}

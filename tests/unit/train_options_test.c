@@ -1,0 +1,85 @@
+/* The command line of examples/train: what is taken, what is refused with which words. */
+#include <string.h>
+
+#include "examples/train/options.h"
+#include "tap.h"
+
+enum { ARGS_MAX = 8, WORD_MAX = 64 };
+
+struct row {
+    const char *args[ARGS_MAX];
+    const char *words; /* of the error; NULL: accepted */
+};
+
+static const struct row rows[] = {
+    {{NULL}, NULL},
+    {{"--layers=2", "--hidden", "32", "--steps=7"}, NULL},
+    {{"--lr=1e-4", "--clip=0.5", "--seed=18446744073709551615"}, NULL},
+    {{"--save=a", "--save-every=5", "--resume=b"}, NULL},
+    {{"--layers=0"}, "--layers=0: expected a whole number from 1 to 32768"},
+    {{"--hidden=-4"}, "--hidden=-4: expected a whole number"},
+    {{"--heads=eight"}, "--heads=eight: expected a whole number"},
+    {{"--seq=8x"}, "--seq=8x: expected a whole number"},
+    {{"--batch="}, "--batch=: expected a whole number"},
+    {{"--batch=32769"}, "--batch=32769: expected a whole number from 1 to 32768"},
+    {{"--microbatches=99999999999999999999"}, "--microbatches=99999999999999999999: expected"},
+    {{"--steps=0"}, "--steps=0: expected a whole number from 1 to 1000000000"},
+    {{"--lr=-1"}, "--lr=-1: expected a number that is not negative"},
+    {{"--lr=nan"}, "--lr=nan: expected"},
+    {{"--clip=inf"}, "--clip=inf: expected"},
+    {{"--seed=-1"}, "--seed=-1: expected a whole number from 0"},
+    {{"--seed=18446744073709551616"}, "--seed=18446744073709551616: expected"},
+    {{"--data="}, "--data: expected a file name"},
+    {{"--data"}, "--data: expected a value"},
+    {{"--rate=1"}, "--rate=1: not an option of this program"},
+    {{"--s=1"}, "--s=1: not an option of this program, or an ambiguous one"},
+    {{"-x"}, "not an option of this program"},
+    {{"file"}, "file: this program takes options only"},
+    {{"--save-every=3"}, "--save-every=3: expected --save=FILE too"},
+};
+
+static int parse(struct options *options, const struct row *row, struct dtrain_error *err)
+{
+    static char words[ARGS_MAX + 1][WORD_MAX] = {"train"}; /* options borrow them */
+    char *argv[ARGS_MAX + 2] = {words[0]};
+    int argc = 1;
+
+    for (int i = 0; i < ARGS_MAX && row->args[i] != NULL; i++, argc++) {
+        snprintf(words[argc], WORD_MAX, "%s", row->args[i]);
+        argv[argc] = words[argc];
+    }
+    return options_parse(options, argc, argv, err);
+}
+
+static void check_row(const struct row *row)
+{
+    struct options options;
+    struct dtrain_error err = {""};
+    int rc = parse(&options, row, &err);
+    const char *name = row->args[0] ? row->args[0] : "no options";
+
+    if (row->words == NULL)
+        tap_ok(rc == 0, "%s is accepted %s", name, err.text);
+    else if (tap_ok(rc == -1, "%s is refused", name))
+        tap_holds(err.text, row->words, name);
+}
+
+static void check_values(void)
+{
+    struct row row = {{"--hidden=32", "--lr=0.5", "--seed=9", "--save=x", "--help"}, NULL};
+    struct options options;
+
+    parse(&options, &row, NULL);
+    tap_ok(options.hidden == 32 && options.lr == 0.5 && options.seed == 9 && options.help && !options.version,
+           "values arrive");
+    tap_ok(strcmp(options.save, "x") == 0 && options.resume == NULL, "names arrive");
+    tap_ok(options.layers == 4 && options.batch == 16, "what is not given is the default");
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        check_row(&rows[i]);
+    check_values();
+    return tap_done();
+}

@@ -1,0 +1,193 @@
+/* Worlds with a rank that is missing, different, or dead: all others say so. */
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "fork_world.h"
+#include "tap.h"
+
+#define ENOUGH_MS 20000 /* a deadline that is not meant to pass, under sanitizers and load too */
+#define SHORT_MS 600    /* one that is */
+
+/* ---- Not up ------------------------------------------------------------------ */
+
+static void init_and_say(struct fork_step *step, uint32_t rank, struct dt_plan *plan, const char *host,
+                         char said[FORK_TEXT_MAX])
+{
+    struct dtrain_world *world;
+    struct dtrain_error err = {"well"}, again = {""};
+
+    fork_init(&world, step, rank, plan, host, &err);
+    fork_say(said, err.text);
+    if (dtrain_finalize(world, &again) == 0 || strcmp(again.text, err.text) != 0)
+        fork_say(said, "finalize did not repeat the reason");
+}
+
+static void body_other_layout(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dt_plan *plan = rank == step->row->odd ? fork_plan(&step->row->other) : NULL;
+
+    init_and_say(step, rank, plan, NULL, said);
+}
+
+static void body_other_host(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    init_and_say(step, rank, NULL, rank == step->row->odd ? "n7" : NULL, said);
+}
+
+/* One takes itself for its neighbour. */
+static void body_other_ranks(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    static const uint32_t procids[] = {0, 1, 2, 3, 4, 5, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const char *const names[] = {"n1", "n2", "n3", "n4"};
+    struct dt_plan_inputs inputs = {
+        .request = {.tp = 4, .pp = 2, .ep = 1, .etp = 1},
+        .backend = DT_BACKEND_HOST,
+        .node_count = 4,
+        .nodes = names,
+        .tasks = (uint32_t[]){4, 4, 4, 4},
+        .procids = procids,
+        .master_addr = "127.0.0.1",
+    };
+    struct dt_plan *plan = NULL;
+
+    if (rank == step->row->odd && dt_plan_create(&plan, &inputs, NULL) < 0)
+        return;
+    init_and_say(step, rank, plan, NULL, said);
+}
+
+static void body_missing(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    if (rank != step->row->odd && rank != step->row->odd + 1)
+        init_and_say(step, rank, NULL, NULL, said);
+}
+
+static void body_init(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    init_and_say(step, rank, NULL, NULL, said);
+}
+
+static void kill_odd(const struct fork_step *step, uint32_t task)
+{
+    if (task == step->row->odd)
+        raise(SIGKILL);
+}
+
+/* ---- Deaths -------------------------------------------------------------------- */
+
+static bool wait_death(const struct dt_peers *peers)
+{
+    struct pollfd wanted = {.fd = peers->death_fd, .events = POLLIN};
+
+    return poll(&wanted, 1, ENOUGH_MS) == 1 && *peers->death_count > 0;
+}
+
+static void body_dies(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    uint32_t victim = step->row->odd;
+    struct dtrain_world *world;
+    struct dtrain_error err = {""}, end = {""};
+    const struct dt_peers *peers;
+
+    if (fork_init(&world, step, rank, NULL, NULL, &err) < 0 || !fork_reached(step, rank, step->count)) {
+        fork_say(said, err.text);
+        return;
+    }
+    if (rank == victim)
+        raise(SIGKILL);
+    peers = dt_control_peers(world->control);
+    if (!wait_death(peers) || !peers->is_dead(peers->context, victim, &err))
+        fork_say(said, "did not hear of the death");
+    else
+        fork_say(said, err.text);
+    if (dtrain_finalize(world, &end) == 0 || strstr(end.text, "died") == NULL)
+        fork_say(said, "finalize said nothing of the death");
+}
+
+/* A rank waits in connect for one that dies. */
+static void body_dies_before_connect(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dt_deadline deadline = dt_deadline_after_ms(ENOUGH_MS);
+    struct dtrain_world *world;
+    struct dtrain_error err = {"connected"};
+    const struct dt_peers *peers;
+    bool is_local;
+    int fd;
+
+    if (fork_init(&world, step, rank, NULL, NULL, &err) < 0 || !fork_reached(step, rank, step->count))
+        return;
+    if (rank == 1) {
+        fork_pause_ms(50);
+        raise(SIGKILL);
+    }
+    peers = dt_control_peers(world->control);
+    if (rank > 1 && peers->connect(peers->context, 1, 77, &deadline, &fd, &is_local, &err) == 0)
+        close(fd);
+    else if (rank == 0)
+        wait_death(peers);
+    fork_say(said, rank == 0 ? "rank 1 on n1 died" : err.text);
+    dtrain_finalize(world, NULL);
+}
+
+/* A rank goes because of an error of its own. */
+static void body_abandons(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dtrain_world *world;
+    struct dtrain_error err = {""};
+    const struct dt_peers *peers;
+
+    if (fork_init(&world, step, rank, NULL, NULL, &err) < 0 || !fork_reached(step, rank, step->count))
+        return;
+    peers = dt_control_peers(world->control);
+    if (rank == step->row->odd)
+        dt_control_abandon(world->control, "its memory ran out");
+    else if (wait_death(peers))
+        peers->is_dead(peers->context, step->row->odd, &err);
+    fork_say(said, rank == step->row->odd ? "rank 6 on n2 left: its memory ran out" : err.text);
+    dtrain_finalize(world, NULL);
+}
+
+/* ---- The table --------------------------------------------------------------------- */
+
+static const struct fork_row rows[] = {
+    {"a rank with another tp", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 5, .other = {4, 4, 2, 2, 1},
+     .words = {"rank 5 on n2 was started with tp=2 pp=2 dp=4 order=tp-cp-ep-dp-pp, rank 0 with tp=4 pp=2",
+               "dp=2 order=tp-cp-ep-dp-pp"}},
+    {"rank 0 with another tp", {2, 4, 4, 1, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 0, .other = {2, 4, 2, 1, 1},
+     .words = {"rank 1 on n1 (and 6 more) was started with tp=4 pp=1 dp=2", "rank 0 with tp=2"}},
+    {"a rank with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 6, .other = {2, 4, 4, 2, 1}, .words = {"task 6: the plan has 8 ranks", "this step has 16 tasks"}},
+    {"rank 0 with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
+     .odd = 0, .other = {2, 4, 4, 2, 1}, .words = {"task 0: the plan has 8 ranks", "this step has 16 tasks"}},
+    {"a rank on another node", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_host,
+     .odd = 9, .words = {"rank 9 (task 9): the plan puts it on n3", "this is n7"}},
+    {"a rank that takes itself for another", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_ranks,
+     .odd = 6, .words = {"rank 7 (task 6): the plan says that its local rank is 3, PMIx says 2"}},
+    {"two ranks that never come", {4, 4, 4, 2, 1}, SHORT_MS, body_missing,
+     .odd = 6, .silent = 1 << 6 | 1 << 7,
+     .words = {"rank 6 (task 6) on n2, rank 7 (task 7) on n2 did not come within 0.6 s",
+               "exited, crashed, or waits"}},
+    {"a rank that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_odd,
+     .odd = 6, .killed = 1 << 6, .words = {"rank 6 (task 6) on n2 did not come to the control connections"}},
+    {"a leader that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_odd,
+     .odd = 4, .killed = 1 << 4, .words = {"rank 4 ", "on n2"}},
+    {"a leaf that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
+     .odd = 6, .killed = 1 << 6, .words = {"rank 6 on n2 died (seen by rank 4)"}},
+    {"a leader that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
+     .odd = 4, .killed = 1 << 4, .words = {"rank 4 on n2 died (seen by rank "}},
+    {"rank 0 that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
+     .odd = 0, .killed = 1 << 0, .words = {"rank 0 on n1 died (seen by rank "}},
+    {"a rank that leaves with an error", {4, 4, 4, 2, 1}, ENOUGH_MS, body_abandons,
+     .odd = 6, .words = {"rank 6 on n2 left: its memory ran out"}},
+    {"a peer that dies before it connects", {2, 2, 1, 1, 1}, ENOUGH_MS, body_dies_before_connect,
+     .odd = 1, .killed = 1 << 1, .words = {"rank 1 on n1 died"}},
+};
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        tap_ok(fork_check(&rows[i]), "%s", rows[i].name);
+    return tap_done();
+}
