@@ -110,14 +110,14 @@ static int size_derive(uint32_t *rest, uint32_t world, const uint32_t size[3],
     }
     if (product > world)
         return dt_error_set(err,
-                            "%u tasks are too few for %s=%u x %s=%u x %s=%u: start a multiple of their product, or "
+                            "%u task%s too few for %s=%u x %s=%u x %s=%u: start a multiple of their product, or "
                             "lower --dtrain-%s=%u",
-                            world, names[0], size[0], names[1], size[1], names[2], size[2],
+                            world, world == 1 ? " is" : "s are", names[0], size[0], names[1], size[1], names[2], size[2],
                             names[size[0] >= size[2] ? 0 : 2], size[size[0] >= size[2] ? 0 : 2]);
     return dt_error_set(err,
-                        "%u tasks cannot be divided into %s by %s=%u x %s=%u x %s=%u = %llu: use -n %llu or -n "
+                        "%u task%s cannot be divided into %s by %s=%u x %s=%u x %s=%u = %llu: use -n %llu or -n "
                         "%llu, or sizes whose product divides %u",
-                        world, derived, names[0], size[0], names[1], size[1], names[2], size[2],
+                        world, world == 1 ? "" : "s", derived, names[0], size[0], names[1], size[1], names[2], size[2],
                         (unsigned long long)product, (unsigned long long)(world - world % product),
                         (unsigned long long)(world - world % product + product), world);
 }

@@ -212,6 +212,7 @@ void dt_control_destroy(struct dt_control *control)
     pthread_mutex_destroy(&control->lock);
     free(control->table);
     free(control->dead);
+    free(control->cancelled);
     free(control);
 }
 

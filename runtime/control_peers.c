@@ -87,6 +87,34 @@ int dt_control_lookup(struct dt_control *control, const uint32_t *ranks, size_t 
 
 /* ---- Data connections ------------------------------------------------------------ */
 
+/* Whether there is no point in waiting for this connection any more; then err says why. */
+static bool is_hopeless(const struct dt_control *control, uint32_t peer, uint64_t channel, struct dtrain_error *err)
+{
+    for (size_t i = 0; i < control->cancelled_count; i++) {
+        if (control->cancelled[i] == channel) {
+            dt_error_set(err, "the communicator failed or ended while it connected");
+            return true;
+        }
+    }
+    return dt_control_is_dead(control, peer, err);
+}
+
+/* Without memory to remember the channel its calls wait for their deadline, as they would anyway. */
+static void cancel(void *context, uint64_t channel)
+{
+    struct dt_control *control = context;
+    uint64_t *more;
+
+    pthread_mutex_lock(&control->lock);
+    more = realloc(control->cancelled, (control->cancelled_count + 1) * sizeof(*more));
+    if (more != NULL) {
+        more[control->cancelled_count++] = channel;
+        control->cancelled = more;
+    }
+    pthread_cond_broadcast(&control->changed);
+    pthread_mutex_unlock(&control->lock);
+}
+
 static int await_peer(struct dt_control *control, uint32_t peer, uint64_t channel,
                       const struct dt_deadline *deadline, int *fd, bool *is_local, struct dtrain_error *err)
 {
@@ -95,7 +123,7 @@ static int await_peer(struct dt_control *control, uint32_t peer, uint64_t channe
 
     pthread_mutex_lock(&control->lock);
     while (rc == 0 && (*fd = dt_rendezvous_claim(&control->rendezvous, peer, channel, is_local)) < 0) {
-        if (dt_control_is_dead(control, peer, err))
+        if (is_hopeless(control, peer, channel, err))
             rc = -1;
         else if (!dt_control_wait(control, deadline))
             rc = dt_error_set(err, "%s did not connect within %.4g s",
@@ -107,21 +135,21 @@ static int await_peer(struct dt_control *control, uint32_t peer, uint64_t channe
 }
 
 /* Sleeps a little unless there is no point in going on. */
-static int before_retry(struct dt_control *control, uint32_t peer, const struct dt_deadline *deadline,
-                        struct dtrain_error *err)
+static int before_retry(struct dt_control *control, uint32_t peer, uint64_t channel,
+                        const struct dt_deadline *deadline, struct dtrain_error *err)
 {
     struct dt_deadline pause = dt_deadline_after_ms(RETRY_MS);
-    struct dtrain_error death;
+    struct dtrain_error why;
     char who[DT_RANK_TEXT_MAX];
-    bool dead;
+    bool stop;
 
     pthread_mutex_lock(&control->lock);
-    dead = dt_control_is_dead(control, peer, &death);
-    while (!dead && dt_control_wait(control, &pause))
-        dead = dt_control_is_dead(control, peer, &death);
+    stop = is_hopeless(control, peer, channel, &why);
+    while (!stop && dt_control_wait(control, &pause))
+        stop = is_hopeless(control, peer, channel, &why);
     pthread_mutex_unlock(&control->lock);
-    if (dead)
-        return dt_error_set(err, "%s", death.text);
+    if (stop)
+        return dt_error_set(err, "%s", why.text);
     if (dt_deadline_passed(deadline))
         return dt_error_prefix(err, "%s within %.4g s", dt_rank_text(control->plan, peer, who, sizeof(who)),
                                deadline->timeout_ms / 1000.0);
@@ -148,7 +176,7 @@ static int call_peer(struct dt_control *control, uint32_t peer, uint64_t channel
             return 0;
         if (*is_local && errno == ECONNREFUSED)
             *is_local = false;
-        if (before_retry(control, peer, deadline, err) < 0)
+        if (before_retry(control, peer, channel, deadline, err) < 0)
             return -1;
     }
 }
@@ -177,6 +205,7 @@ void dt_control_peers_init(struct dt_control *control)
     control->peers = (struct dt_peers){
         .context = control,
         .connect = connect_peer,
+        .cancel = cancel,
         .is_dead = is_dead,
         .describe = describe,
         .death_count = &control->death_count,

@@ -53,6 +53,9 @@ struct dt_control {
     char stop_text[DT_MESSAGE_TEXT_MAX];
     uint32_t told_count; /* children that know, or are dead */
 
+    uint64_t *cancelled; /* channels on which no connection is waited for any more */
+    size_t cancelled_count;
+
     unsigned char *dead; /* a bit a rank */
     struct dt_death deaths[DT_DEATHS_KEPT];
     _Atomic uint32_t death_count;

@@ -129,6 +129,42 @@ static void body_dies_before_connect(struct fork_step *step, uint32_t rank, char
     dtrain_finalize(world, NULL);
 }
 
+#define CANCELLED_CHANNEL 77
+
+static void *cancel_soon(void *argument)
+{
+    const struct dt_peers *peers = argument;
+
+    fork_pause_ms(50);
+    peers->cancel(peers->context, CANCELLED_CHANNEL);
+    return NULL;
+}
+
+/* Connecting to a rank that never calls ends when the channel is cancelled, and at once after that. */
+static void body_cancels(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dt_deadline deadline = dt_deadline_after_ms(ENOUGH_MS);
+    struct dtrain_world *world;
+    struct dtrain_error err = {"connected"};
+    const struct dt_peers *peers;
+    pthread_t thread;
+    bool is_local;
+    int fd;
+
+    if (fork_init(&world, step, rank, NULL, NULL, &err) < 0 || !fork_reached(step, rank, step->count))
+        return;
+    peers = dt_control_peers(world->control);
+    if (rank == 0) {
+        fork_say(said, "the communicator failed or ended");
+    } else if (pthread_create(&thread, NULL, cancel_soon, (void *)peers) == 0) {
+        if (peers->connect(peers->context, 0, CANCELLED_CHANNEL, &deadline, &fd, &is_local, &err) < 0)
+            peers->connect(peers->context, 0, CANCELLED_CHANNEL, &deadline, &fd, &is_local, &err);
+        pthread_join(thread, NULL);
+        fork_say(said, dt_deadline_passed(&deadline) ? "it lasted until the deadline" : err.text);
+    }
+    dtrain_finalize(world, NULL);
+}
+
 /* A rank goes because of an error of its own. */
 static void body_abandons(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
@@ -183,6 +219,8 @@ static const struct fork_row rows[] = {
      .odd = 6, .words = {"rank 6 on n2 left: its memory ran out"}},
     {"a peer that dies before it connects", {2, 2, 1, 1, 1}, ENOUGH_MS, body_dies_before_connect,
      .odd = 1, .killed = 1 << 1, .words = {"rank 1 on n1 died"}},
+    {"a connection that is cancelled", {2, 2, 1, 1, 1}, ENOUGH_MS, body_cancels,
+     .words = {"the communicator failed or ended"}},
 };
 
 int main(void)
