@@ -74,7 +74,7 @@ void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_
     }
 }
 
-static void keep_death(struct dt_control *control, uint32_t rank, const char *text)
+static void keep_death(struct dt_control *control, uint32_t rank, const char *text, bool is_witness)
 {
     uint32_t n = control->death_count;
 
@@ -86,7 +86,8 @@ static void keep_death(struct dt_control *control, uint32_t rank, const char *te
     control->death_count = n + 1;
     if (write(control->death_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         dt_log(control->log, DT_LOG_DEBUG, "the death's descriptor is full");
-    dt_log(control->log, n == 0 ? DT_LOG_WARN : DT_LOG_DEBUG, "%s", text);
+    /* Who saw it says it: one line in the job's output, not one a rank. */
+    dt_log(control->log, n > 0 ? DT_LOG_DEBUG : is_witness ? DT_LOG_WARN : DT_LOG_INFO, "%s", text);
 }
 
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from)
@@ -94,7 +95,7 @@ void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, 
     if (control->is_stopped || control->phase == DT_PHASE_DONE ||
         (control->dead[rank / 8] & 1u << rank % 8) != 0)
         return;
-    keep_death(control, rank, text);
+    keep_death(control, rank, text, from == NULL);
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
         if (i != from && i->role != DT_LINK_STRANGER)
             dt_control_send_dead(control, i, rank, text);

@@ -25,6 +25,11 @@ said() {
   t_same "$(grep -cF -- "$2" <<<"$lab_out")" "$1" || { printf '%s\n' "$lab_out"; return 1; }
 }
 
+# said_by N WORDS MORE: N of the lines in $lab_out hold both.
+said_by() {
+  t_same "$(grep -F -- "$2" <<<"$lab_out" | grep -cF -- "$3")" "$1" || { printf '%s\n' "$lab_out"; return 1; }
+}
+
 t_ok "the library lies where the tasks look" test -x "$hello"
 
 # ---- Up --------------------------------------------------------------------------------
@@ -109,12 +114,50 @@ wait
 exit 0
 END
   lab_expect 1 "rank $victim on $node died" "rank $victim is killed" "${step[@]}" "$work/dies$victim"
-  t_ok "the 15 others know of rank $victim's death" said 15 "dtrain: rank $victim on $node died (seen by rank "
+  t_ok "the 15 others name rank $victim" said_by 15 "hello: rank " "rank $victim on $node died (seen by rank "
+  t_holds "and who saw it says it" "$lab_out" "dtrain: rank $victim on $node died (seen by rank "
 }
 
 dies 0 n1
 dies 4 n2
 dies 13 n4
+
+# ---- Hangs ----------------------------------------------------------------------------------
+
+# Rank 5 is stopped once it is up, and ended when the others have named it.
+script stops5 <<END
+[ "\$SLURM_PROCID" = 5 ] || exec "$hello" 300
+"$hello" 300 >"$work/up5" &
+until grep -q '^rank' "$work/up5"; do sleep 0.1; done
+kill -STOP \$!
+sleep 8
+kill -9 \$!
+wait
+exit 0
+END
+lab_expect 1 "waited 3 s for rank 5 on n2" "a stopped rank is named at the deadline" env DTRAIN_TIMEOUT=3 "${step[@]}" "$work/stops5"
+t_ok "the 15 others end" said_by 15 "hello: rank " "waited 3 s for"
+
+# The link of n4 is cut once all are up. Ranks on n4 and elsewhere wait for each other in vain.
+cut_link() {
+  local tick
+  for ((tick = 0; tick < 100; tick++)); do
+    [ "$(cat "$work"/cut.* 2>/dev/null | grep -c '^rank')" = 16 ] && break
+    sleep 0.1
+  done
+  lab_node n4 ip link set eth0 down
+  sleep 6
+  lab_node n4 ip link set eth0 up
+}
+
+script cut <<END
+exec "$hello" 300 >"$work/cut.\$SLURM_PROCID"
+END
+cut_link &
+cut=$!
+lab_expect 1 "waited 3 s for rank 1" "a lost network is seen at the deadline" env DTRAIN_TIMEOUT=3 "${step[@]}" "$work/cut"
+wait "$cut"
+t_ok "the link was cut after all were up" t_same "$(cat "$work"/cut.* | grep -c '^rank')" 16
 
 t_ok "no node is drained" lab_nodes_are_well
 t_done
