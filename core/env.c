@@ -103,15 +103,18 @@ AXIS_VALUES(edp, DT_EXPERT, DT_DP)
 static const struct dt_env_var vars[] = {
     {"RANK", "world rank, 0 to WORLD_SIZE-1, node by node", false, value_rank},
     {"WORLD_SIZE", "tasks of the step", false, value_world},
-    {"LOCAL_RANK", "rank among the tasks of this node; index of the own GPU in CUDA_VISIBLE_DEVICES", false, value_local},
+    {"LOCAL_RANK", "rank among the tasks of this node; index of the own GPU in CUDA_VISIBLE_DEVICES", false,
+     value_local},
     {"LOCAL_WORLD_SIZE", "tasks of the step on this node", false, value_local_world},
     {"GROUP_RANK", "index of this node in the plan's order", false, value_node},
     {"GROUP_WORLD_SIZE", "nodes of the step", false, value_nodes},
     {"NODE_RANK", "the same as GROUP_RANK, the name that Lightning reads", false, value_node},
     {"ROLE_RANK", "the same as RANK; torchrun's name, one role", false, value_rank},
     {"ROLE_WORLD_SIZE", "the same as WORLD_SIZE; torchrun's name, one role", false, value_world},
-    {"MASTER_ADDR", "address of the node of rank 0, as Slurm knows it; a value of the user's own stays", true, value_addr},
-    {"MASTER_PORT", "port for rank 0 to listen on, by job, step and restart; a value of the user's own stays", true, value_port},
+    {"MASTER_ADDR", "address of the node of rank 0, as Slurm knows it; a value of the user's own stays",
+     true, value_addr},
+    {"MASTER_PORT", "port for rank 0 to listen on, by job, step and restart; a value of the user's own "
+                    "stays", true, value_port},
     AXIS_ROWS(tp, "TP", "tensor-parallel"),
     AXIS_ROWS(cp, "CP", "context-parallel"),
     AXIS_ROWS(dp, "DP", "data-parallel"),
@@ -125,10 +128,12 @@ static const struct dt_env_var vars[] = {
 
 static const struct dt_env_input inputs[] = {
     {"SLURM_DTRAIN_PLAN", "", "the step's plan; set by srun's plugin, read by libdtrain, not for people"},
-    {"DTRAIN_LOG", "warn", "error, warn, info or debug: what libdtrain says on stderr; info prints the times of the bring-up"},
+    {"DTRAIN_LOG", "warn", "error, warn, info or debug: what libdtrain says on stderr; info prints the "
+                           "times of the bring-up"},
     {"DTRAIN_INIT_TIMEOUT", "120", "seconds until dtrain_init() names who is missing"},
     {"DTRAIN_TIMEOUT", "600", "seconds until an operation names whom it waits for"},
-    {"DTRAIN_SOCKET_IFNAME", "", "network interface for connections between nodes; by default the one that leads to MASTER_ADDR"},
+    {"DTRAIN_SOCKET_IFNAME", "", "network interface for connections between nodes; by default the one that "
+                                 "leads to MASTER_ADDR"},
 };
 
 const struct dt_env_var *dt_env_vars(size_t *count)

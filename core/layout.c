@@ -42,7 +42,8 @@ static int axes_split(uint8_t axes[DT_AXIS_COUNT], unsigned *count, const char *
         enum dt_axis axis = axis_find(word, n);
 
         if (axis == DT_AXIS_COUNT)
-            return dt_error_set(err, "%s: '%.*s' in '%.40s' is no axis: expected tp, cp, ep, dp or pp, joined by '-'",
+            return dt_error_set(err, "%s: '%.*s' in '%.40s' is no axis: expected tp, cp, ep, dp or pp, "
+                                     "joined by '-'",
                                 what, n < 16 ? (int)n : 16, word, text);
         if (seen & 1u << axis)
             return dt_error_set(err, "%s: axis %s stands twice in '%.40s'", what, axis_names[axis],
@@ -110,14 +111,18 @@ static int size_derive(uint32_t *rest, uint32_t world, const uint32_t size[3],
     }
     if (product > world)
         return dt_error_set(err,
-                            "%u task%s too few for %s=%u x %s=%u x %s=%u: start a multiple of their product, or "
+                            "%u task%s too few for %s=%u x %s=%u x %s=%u: start a multiple of their "
+                            "product, or "
                             "lower --dtrain-%s=%u",
-                            world, world == 1 ? " is" : "s are", names[0], size[0], names[1], size[1], names[2], size[2],
+                            world, world == 1 ? " is" : "s are", names[0], size[0], names[1], size[1],
+                                names[2], size[2],
                             names[size[0] >= size[2] ? 0 : 2], size[size[0] >= size[2] ? 0 : 2]);
     return dt_error_set(err,
-                        "%u task%s cannot be divided into %s by %s=%u x %s=%u x %s=%u = %llu: use -n %llu or -n "
+                        "%u task%s cannot be divided into %s by %s=%u x %s=%u x %s=%u = %llu: use -n %llu "
+                        "or -n "
                         "%llu, or sizes whose product divides %u",
-                        world, world == 1 ? "" : "s", derived, names[0], size[0], names[1], size[1], names[2], size[2],
+                        world, world == 1 ? "" : "s", derived, names[0], size[0], names[1], size[1],
+                            names[2], size[2],
                         (unsigned long long)product, (unsigned long long)(world - world % product),
                         (unsigned long long)(world - world % product + product), world);
 }
@@ -145,7 +150,8 @@ static int sizes_init(struct dt_layout *layout, const struct dt_layout_request *
     expert[DT_EP] = ep;
     if (request->dp && request->dp != dense[DT_DP])
         return dt_error_set(err,
-                            "--dtrain-dp=%u disagrees: %u tasks over tp=%u x cp=%u x pp=%u make dp=%u; use -n %llu, "
+                            "--dtrain-dp=%u disagrees: %u tasks over tp=%u x cp=%u x pp=%u make dp=%u; use "
+                            "-n %llu, "
                             "or leave --dtrain-dp out",
                             request->dp, layout->world, tp, cp, pp, dense[DT_DP],
                             (unsigned long long)request->dp * tp * cp * pp);
@@ -172,7 +178,8 @@ static int check_order_names_all(const struct dt_layout *layout, unsigned named,
         uint32_t size = dense > expert ? dense : expert;
 
         if (size > 1 && !(named & 1u << axis))
-            return dt_error_set(err, "--dtrain-order leaves out %s, whose size is %u: name it, for instance %s",
+            return dt_error_set(err, "--dtrain-order leaves out %s, whose size is %u: name it, for "
+                                     "instance %s",
                                 axis_names[axis], size, dt_layout_order_text(layout, order));
     }
     return 0;
@@ -198,8 +205,10 @@ static int check_pipelines_agree(const struct dt_layout *layout, unsigned named,
         (ends_in_pp || layout->size[DT_DENSE][DT_DP] == layout->size[DT_EXPERT][DT_DP]))
         return 0;
     return dt_error_set(err,
-                        "--dtrain-order=%s does not end in pp, and dp=%u of the dense grid differs from edp=%u of the "
-                        "expert grid: their pipelines would differ; put pp last, or choose etp x ep = tp x cp",
+                        "--dtrain-order=%s does not end in pp, and dp=%u of the dense grid differs from "
+                        "edp=%u of the "
+                        "expert grid: their pipelines would differ; put pp last, or choose etp x ep = tp x "
+                        "cp",
                         dt_layout_order_text(layout, order), layout->size[DT_DENSE][DT_DP],
                         layout->size[DT_EXPERT][DT_DP]);
 }
@@ -211,7 +220,8 @@ int dt_layout_init(struct dt_layout *layout, uint32_t world,
 
     memset(layout, 0, sizeof(*layout));
     if (world < 1 || world > DT_WORLD_MAX)
-        return dt_error_set(err, "a world of %u ranks is not possible: expected 1 to %u", world, DT_WORLD_MAX);
+        return dt_error_set(err, "a world of %u ranks is not possible: expected 1 to %u", world,
+            DT_WORLD_MAX);
     layout->world = world;
     if (order_init(layout, &named, request->order, err))
         return -1;

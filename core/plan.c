@@ -40,7 +40,8 @@ static int names_copy(struct dt_plan *plan, const char *const *nodes, struct dtr
     for (uint32_t i = 0; i < plan->node_count; i++)
         bytes += strlen(nodes[i]) + 1;
     if (bytes > UINT32_MAX)
-        return dt_error_set(err, "the names of %u nodes take %zu bytes: expected less than 4 GiB", plan->node_count, bytes);
+        return dt_error_set(err, "the names of %u nodes take %zu bytes: expected less than 4 GiB",
+            plan->node_count, bytes);
     plan->names = plan_alloc(bytes, 1, "node names", err);
     plan->name_offset = plan_alloc(plan->node_count, sizeof(uint32_t), "node names", err);
     if (plan->names == NULL || plan->name_offset == NULL)
@@ -91,7 +92,8 @@ static int first_init(struct dt_plan *plan, uint64_t *world, const uint32_t *tas
                                 dt_plan_node_name(plan, i), DT_PLAN_TASKS_PER_NODE_MAX);
         *world += tasks[i];
         if (*world > DT_WORLD_MAX)
-            return dt_error_set(err, "more than %u tasks: expected at most that many in one step", DT_WORLD_MAX);
+            return dt_error_set(err, "more than %u tasks: expected at most that many in one step",
+                DT_WORLD_MAX);
         plan->first[i + 1] = (uint32_t)*world;
     }
     return 0;
@@ -120,7 +122,8 @@ static int procids_copy(struct dt_plan *plan, const uint32_t *procids, struct dt
         uint32_t procid = procids[rank];
 
         if (procid >= world || plan->ranks[procid] != UINT32_MAX)
-            return dt_error_set(err, "task id %u of rank %u is %s: expected each of 0 to %u once", procid, rank,
+            return dt_error_set(err, "task id %u of rank %u is %s: expected each of 0 to %u once", procid,
+                rank,
                                 procid >= world ? "out of range" : "taken twice", world - 1);
         plan->procids[rank] = procid;
         plan->ranks[procid] = rank;
@@ -157,7 +160,8 @@ static int refuse_crossing(const struct dt_plan *plan, enum dt_grid grid, uint32
 
     if (fitting_tp(plan, tp) == tp)
         return dt_error_set(err,
-                            "the %s group of ranks %u to %u would cross from %.64s to %.64s, since the order is %s: put tp "
+                            "the %s group of ranks %u to %u would cross from %.64s to %.64s, since the "
+                            "order is %s: put tp "
                             "first in --dtrain-order, or use --dtrain-tp-span=any",
                             name, low, high, dt_plan_node_name(plan, node),
                             dt_plan_node_name(plan, dt_plan_rank_node(plan, high)),
@@ -165,7 +169,8 @@ static int refuse_crossing(const struct dt_plan *plan, enum dt_grid grid, uint32
     while (dt_plan_node_tasks(plan, node) % tp == 0)
         node = node + 1 < plan->node_count ? node + 1 : 0;
     return dt_error_set(err,
-                        "%u tasks on %.64s cannot hold groups of %s=%u: use --ntasks-per-node=%u or --dtrain-%s=%u, or "
+                        "%u tasks on %.64s cannot hold groups of %s=%u: use --ntasks-per-node=%u or "
+                        "--dtrain-%s=%u, or "
                         "let the groups cross nodes with --dtrain-tp-span=any",
                         dt_plan_node_tasks(plan, node), dt_plan_node_name(plan, node), name, tp,
                         (mean + tp - 1) / tp * tp, name, fitting_tp(plan, tp));
@@ -194,7 +199,8 @@ static int check_gpus(const struct dt_plan *plan, uint32_t gpus, struct dtrain_e
 
         if (tasks > gpus)
             return dt_error_set(err,
-                                "%u tasks on %.64s are more than the %u GPUs a node that the step asks for: use "
+                                "%u tasks on %.64s are more than the %u GPUs a node that the step asks "
+                                "for: use "
                                 "--ntasks-per-node=%u, --gpus-per-node=%u, or --dtrain-backend=host",
                                 tasks, dt_plan_node_name(plan, node), gpus, gpus, tasks);
     }
@@ -211,7 +217,8 @@ static int master_copy(struct dt_plan *plan, const char *addr, uint16_t port,
         return 0;
     if (strlen(addr) >= sizeof(plan->master_addr) ||
         (inet_pton(AF_INET, addr, &parsed) != 1 && inet_pton(AF_INET6, addr, &parsed) != 1))
-        return dt_error_set(err, "master address '%.64s' is not numeric: expected an IPv4 or IPv6 address", addr);
+        return dt_error_set(err, "master address '%.64s' is not numeric: expected an IPv4 or IPv6 address",
+            addr);
     strcpy(plan->master_addr, addr);
     return 0;
 }

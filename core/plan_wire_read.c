@@ -38,7 +38,8 @@ static char *read_field(struct reader *reader, const char *key, struct dtrain_er
     char *field = reader->next, *end;
 
     if (field == NULL || strncmp(field, key, n) != 0 || field[n] != '=') {
-        dt_error_set(err, WHAT ": field %s is missing: expected the plan that srun's dtrain plugin wrote", key);
+        dt_error_set(err, WHAT ": field %s is missing: expected the plan that srun's dtrain plugin wrote",
+            key);
         return NULL;
     }
     end = strchr(field, ';');
@@ -125,7 +126,8 @@ static int read_nodes(struct dt_plan_inputs *inputs, struct reader *reader,
                                              DT_PLAN_TASKS_PER_NODE_MAX, WHAT, err))
         return -1;
     if (reader->task_entries != n)
-        return dt_error_set(err, WHAT ": %u task counts for %u nodes: expected one each", reader->task_entries, n);
+        return dt_error_set(err, WHAT ": %u task counts for %u nodes: expected one each",
+            reader->task_entries, n);
     inputs->node_count = n;
     inputs->nodes = reader->names;
     inputs->tasks = reader->tasks;
@@ -236,7 +238,8 @@ static int check_canonical(const struct dt_plan *plan, const char *text, struct 
 
     if (dt_plan_wire_encode(&again, plan, err))
         return -1;
-    rc = strcmp(again, text) == 0 ? 0 : dt_error_set(err, WHAT " is not in the form that srun's dtrain plugin writes");
+    rc = strcmp(again, text) == 0 ? 0 : dt_error_set(err, WHAT " is not in the form that srun's dtrain "
+                                                            "plugin writes");
     free(again);
     return rc;
 }

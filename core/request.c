@@ -53,7 +53,8 @@ static int apply_order(struct dt_request *request, const char *value, struct dtr
     char shown[DT_PARSE_SHOWN_MAX + 4];
 
     if (value == NULL || value[0] == '\0' || strlen(value) >= sizeof(request->order))
-        return dt_error_set(err, "--dtrain-order: '%s' is no order of axes: expected names joined by '-', for instance " DT_ORDER_DEFAULT,
+        return dt_error_set(err, "--dtrain-order: '%s' is no order of axes: expected names joined by '-', "
+                                 "for instance " DT_ORDER_DEFAULT,
                             dt_parse_shown(shown, value ? value : ""));
     /* A world of one takes any order that is well formed. */
     if (dt_layout_init(&probe, 1, &layout, err))
@@ -116,15 +117,21 @@ static int apply_switch(struct dt_request *request, const char *value, struct dt
 static const struct dt_option options[] = {
     {"dtrain-tp", "N", DT_ARGUMENT_REQUIRED, "ranks in a tensor-parallel group (default 1)", apply_tp},
     {"dtrain-pp", "N", DT_ARGUMENT_REQUIRED, "stages of a pipeline (default 1)", apply_pp},
-    {"dtrain-dp", "N", DT_ARGUMENT_REQUIRED, "data-parallel replicas (derived; checked when given)", apply_dp},
+    {"dtrain-dp", "N", DT_ARGUMENT_REQUIRED, "data-parallel replicas (derived; checked when given)",
+     apply_dp},
     {"dtrain-cp", "N", DT_ARGUMENT_REQUIRED, "ranks in a context-parallel group (default 1)", apply_cp},
     {"dtrain-ep", "N", DT_ARGUMENT_REQUIRED, "ranks in an expert-parallel group (default 1)", apply_ep},
     {"dtrain-etp", "N", DT_ARGUMENT_REQUIRED, "tensor-parallel size inside experts (default: tp)", apply_etp},
-    {"dtrain-order", "AXES", DT_ARGUMENT_REQUIRED, "axes, fastest first (default " DT_ORDER_DEFAULT ")", apply_order},
-    {"dtrain-tp-span", "node|any", DT_ARGUMENT_REQUIRED, "whether a tensor-parallel group may cross nodes (default node)", apply_tp_span},
-    {"dtrain-backend", "auto|nccl|host", DT_ARGUMENT_REQUIRED, "what moves the data (default auto)", apply_backend},
-    {"dtrain-report", "text|json", DT_ARGUMENT_OPTIONAL, "print who is where on stderr before the tasks start", apply_report},
-    {"dtrain", "on|off", DT_ARGUMENT_REQUIRED, "on: all sizes 1 unless given; off: a plain step, for helpers in a script", apply_switch},
+    {"dtrain-order", "AXES", DT_ARGUMENT_REQUIRED, "axes, fastest first (default " DT_ORDER_DEFAULT ")",
+     apply_order},
+    {"dtrain-tp-span", "node|any", DT_ARGUMENT_REQUIRED, "whether a tensor-parallel group may cross nodes "
+                                                         "(default node)", apply_tp_span},
+    {"dtrain-backend", "auto|nccl|host", DT_ARGUMENT_REQUIRED, "what moves the data (default auto)",
+     apply_backend},
+    {"dtrain-report", "text|json", DT_ARGUMENT_OPTIONAL, "print who is where on stderr before the tasks "
+                                                         "start", apply_report},
+    {"dtrain", "on|off", DT_ARGUMENT_REQUIRED, "on: all sizes 1 unless given; off: a plain step, for "
+                                               "helpers in a script", apply_switch},
 };
 
 const struct dt_option *dt_options(size_t *count)

@@ -97,7 +97,8 @@ static int check_version(struct dtrain_error *err)
     int version = 0;
 
     if (ncclGetVersion(&version) != ncclSuccess || version < NCCL_OLDEST)
-        return dt_error_set(err, "NCCL %d.%d is too old: expected 2.19 or newer", version / 10000, version / 100 % 100);
+        return dt_error_set(err, "NCCL %d.%d is too old: expected 2.19 or newer", version / 10000,
+            version / 100 % 100);
     return 0;
 }
 
@@ -110,7 +111,8 @@ static int nccl_open(void **state, const struct dt_backend_env *env, struct dtra
         return -1;
     if (env->local_rank >= devices)
         return dt_error_set(err,
-                            "local rank %d has no GPU: %d visible; use --gpus-per-node=N (not --gpus-per-task, which hides "
+                            "local rank %d has no GPU: %d visible; use --gpus-per-node=N (not "
+                            "--gpus-per-task, which hides "
                             "the node's other GPUs)",
                             env->local_rank, devices);
     new = calloc(1, sizeof(*new));
@@ -298,7 +300,8 @@ static int nccl_stream_create(void *state, void **stream, struct dtrain_error *e
         return dt_error_memory(err, sizeof(*new), "a stream");
     new->state = state;
     if (device_use(state, err) ||
-        cuda_check(cudaStreamCreateWithFlags(&new->handle, cudaStreamNonBlocking), "cudaStreamCreateWithFlags", err)) {
+        cuda_check(cudaStreamCreateWithFlags(&new->handle, cudaStreamNonBlocking),
+            "cudaStreamCreateWithFlags", err)) {
         free(new);
         return -1;
     }
@@ -366,19 +369,10 @@ static void nccl_stream_destroy(void *opaque)
 
 /* ---- Operations --------------------------------------------------------- */
 
-static size_t type_size(enum dtrain_type type)
-{
-    static const size_t sizes[] = {
-        [DTRAIN_FLOAT32] = 4, [DTRAIN_BFLOAT16] = 2, [DTRAIN_FLOAT16] = 2, [DTRAIN_FLOAT64] = 8,
-        [DTRAIN_INT32] = 4,   [DTRAIN_INT64] = 8,    [DTRAIN_INT8] = 1};
-
-    return sizes[type];
-}
-
 static ncclResult_t start_all_to_all(const struct nccl_comm *comm, const struct dt_operation *op,
                                      cudaStream_t stream)
 {
-    size_t bytes = op->count * type_size(op->type);
+    size_t bytes = op->count * dtrain_type_size(op->type);
 
     ncclGroupStart();
     for (int peer = 0; peer < comm->size; peer++) {
@@ -451,7 +445,8 @@ static int nccl_enqueue_copy(void *to, const void *from, size_t bytes, void *str
 
     if (device_use(on->state, err))
         return -1;
-    return cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on->handle), "cudaMemcpyAsync", err);
+    return cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on->handle), "cudaMemcpyAsync",
+        err);
 }
 
 const struct dt_backend dt_backend_nccl = {
