@@ -18,9 +18,10 @@ endif
 # All of it from sources, so that what Slurm loads never has a sanitizer in it. Slurm's own symbols are
 # found when it loads the plugin, hence -z undefs.
 spank_dtrain_la_SOURCES = $(plugin_sources) $(libdttopo_la_SOURCES) $(libdtcore_la_SOURCES)
+spank_dtrain_la_LIBADD = $(DT_HWLOC_LIBS)
 EXTRA_spank_dtrain_la_DEPENDENCIES = plugin/spank_dtrain.map
 spank_dtrain_la_CPPFLAGS = $(plugin_cppflags) -DDT_SITE_CONF='"$(sysconfdir)/dtrain.conf"'
-spank_dtrain_la_CFLAGS = $(DT_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=default
+spank_dtrain_la_CFLAGS = $(DT_CFLAGS) $(DT_HWLOC_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=default
 spank_dtrain_la_LDFLAGS = -module -avoid-version -shared $(DT_HARDENING_LDFLAGS) -Wl,-z,undefs \
 	-Wl,--version-script=$(srcdir)/plugin/spank_dtrain.map
 EXTRA_DIST += plugin/spank_dtrain.map
