@@ -49,7 +49,7 @@ static int parse_words(unsigned *seen, const char *value, const char *what, stru
 int dt_bind_choice_parse_items(unsigned *items, bool *is_verbose, const char *value, const char *what,
                                struct dtrain_error *err)
 {
-    unsigned seen, chosen;
+    unsigned seen = 0, chosen;
 
     if (parse_words(&seen, value, what, err))
         return -1;

@@ -15,7 +15,7 @@ struct dt_cmdline {
     bool has_mpi;        /* the user's own --mpi */
     bool is_interactive; /* the shell that salloc starts in the allocation */
     bool has_components; /* a heterogeneous step: ":" or several groups in --het-group */
-    unsigned bound;      /* what the user's own --cpu-bind, --gpu-bind, --mem-bind say: enum dt_bind_item as bits */
+    unsigned bound;      /* by the user's own --cpu-bind and the like: enum dt_bind_item as bits */
     const char *unsure;  /* first option that may or may not take the next word; NULL: none. Borrowed */
 };
 
@@ -29,7 +29,7 @@ struct dt_cmdline {
 void dt_cmdline_scan(struct dt_cmdline *cmdline, struct dt_request *request, const char *const *words,
                      uint32_t count);
 
-/* Whether a value of --cpu-bind, or of the variable that stands for it, chooses anything: "verbose" does not. */
+/* Whether a value of --cpu-bind, or of its variable, chooses anything: "verbose" does not. */
 bool dt_cmdline_chooses(const char *value);
 
 /*

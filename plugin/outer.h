@@ -7,6 +7,7 @@
 
 /* Which of these variables the binder added to a task's environment, joined by commas. */
 #define DT_BOUND_NAME "SLURM_DTRAIN_BOUND"
+#define DT_BOUND_ADDED_MAX 64 /* bytes of its value with the NUL */
 #define DT_BOUND_VARIABLES {"CUDA_DEVICE_ORDER", "UCX_NET_DEVICES"}
 
 /*

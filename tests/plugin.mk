@@ -11,7 +11,7 @@ check_PROGRAMS += tests/unit/cmdline_test tests/unit/plugin_parts_test tests/uni
 check_LTLIBRARIES += spank_fault.la
 endif
 libdtfakeplugin_la_SOURCES = $(plugin_sources) tests/fake/spank.c tests/fake/spank.h
-libdtfakeplugin_la_CPPFLAGS = $(plugin_cppflags) -DDT_SITE_CONF='"/nonexistent/dtrain.conf"'
+libdtfakeplugin_la_CPPFLAGS = $(plugin_cppflags) $(DT_HWLOC_CFLAGS) -DDT_SITE_CONF='"/nonexistent/dtrain.conf"'
 libdtfakeplugin_la_LIBADD = libdttopo.la libdtcore.la
 
 tests_unit_cmdline_test_LDADD = libdtfakeplugin.la
