@@ -100,7 +100,8 @@ static int check_topology(hwloc_const_bitmap_t cpus, const struct dt_topo *topo,
         cpu = hwloc_bitmap_next(cpus, cpu);
     if (cpu < 0)
         return 0;
-    return dt_error_set(err, "Slurm allows CPU %d, which the topology of %s has not: is it another machine's?",
+    return dt_error_set(err,
+                        "Slurm allows CPU %d, which the topology of %s has not: is it another machine's?",
                         cpu, topo->source);
 }
 

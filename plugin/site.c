@@ -26,8 +26,10 @@ static int check_argument(const char *argument, struct dtrain_error *err)
 
     if (value == NULL || (strncmp(argument, CONF_ARGUMENT, strlen(CONF_ARGUMENT)) != 0 &&
                           strncmp(argument, TOPOLOGY_ARGUMENT, strlen(TOPOLOGY_ARGUMENT)) != 0))
-        return dt_error_set(
-            err, "plugstack.conf: argument '%.64s' is not known: expected conf=FILE or topology=FILE", argument);
+        return dt_error_set(err,
+                            "plugstack.conf: argument '%.64s' is not known: expected conf=FILE or "
+                            "topology=FILE",
+                            argument);
     if (value[1] != '/' || strlen(value + 1) >= DT_SITE_PATH_MAX)
         return dt_error_set(
             err, "plugstack.conf: '%.128s' is not usable: expected an absolute path behind the =", argument);
