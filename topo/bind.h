@@ -10,6 +10,7 @@
 
 #define DT_BIND_EXACT_GPUS_MAX 16u /* up to here the sum of link quality is the best there is */
 #define DT_BIND_REASON_MAX 256
+#define DT_BIND_TASKS_MAX 65536u /* of one node */
 
 enum { DT_BIND_GPU = 1 << 0, DT_BIND_CPU = 1 << 1, DT_BIND_NIC = 1 << 2, DT_BIND_MEM = 1 << 3 };
 
