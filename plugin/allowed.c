@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* CPU sets of any size */
 #include "allowed.h"
 
 #include <errno.h>

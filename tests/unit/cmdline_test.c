@@ -13,6 +13,7 @@ static const struct row {
     uint32_t tp, pp;
     bool has_mpi, has_components;
     const char *unsure;
+    unsigned bound;
 } rows[] = {
     {.line = "srun"},
     {.line = "srun hostname"},
@@ -67,6 +68,13 @@ static const struct row {
     {"srun --mpi none --dtrain-tp=2 ./train", .active = true, .tp = 2, .has_mpi = true},
     {"srun --mp=pmi2 --dtrain-tp=2 ./train", .active = true, .tp = 2, .has_mpi = true},
     {"srun --dtrain-tp=2 ./train --mpi=none", .active = true, .tp = 2},
+    /* the user's own bindings */
+    {"srun --cpu-bind=cores --dtrain-tp=2 ./train", .active = true, .tp = 2, .bound = 1u << DT_BIND_ITEM_CPU},
+    {"srun --cpu-bind none --dtrain-tp=2 ./train", .active = true, .tp = 2, .bound = 1u << DT_BIND_ITEM_CPU},
+    {"srun --cpu-bind=verbose --dtrain-tp=2 ./train", .active = true, .tp = 2},
+    {"srun --gpu-bind=closest --mem-bind=local --dtrain-tp=2 ./train", .active = true, .tp = 2,
+     .bound = 1u << DT_BIND_ITEM_GPU | 1u << DT_BIND_ITEM_MEM},
+    {"srun --dtrain-tp=2 ./train --cpu-bind=cores", .active = true, .tp = 2},
     /* heterogeneous steps */
     {"srun -n1 a : --dtrain-tp=2 -n2 b", .active = true, .tp = 2, .has_components = true},
     {"srun -n1 a : -n2 b --dtrain-tp=2", .has_components = true},
