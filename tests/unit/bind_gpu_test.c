@@ -170,7 +170,8 @@ static uint64_t brute_force(uint8_t part[DT_TOPO_GPUS_MAX], uint32_t gpu, const 
 }
 
 /* Every group has its size, and no GPU is in two: part holds one group a GPU. */
-static bool has_sizes(const uint8_t part[DT_TOPO_GPUS_MAX], uint32_t gpus, const struct dt_bind_groups *groups)
+static bool has_sizes(const uint8_t part[DT_TOPO_GPUS_MAX], uint32_t gpus,
+                      const struct dt_bind_groups *groups)
 {
     uint32_t size[DT_TOPO_GPUS_MAX] = {0};
 
