@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* sched_setaffinity */
 #include "topo/apply.h"
 
 #include <errno.h>

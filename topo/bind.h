@@ -39,7 +39,10 @@ struct dt_binding {
     bool is_exact;         /* the best there is; else a heuristic's */
 };
 
-/* The caller frees with dt_binding_destroy(). Fewer GPUs than tasks leaves gpu -1 for all, and says so in the reasons. */
+/*
+ * The caller frees with dt_binding_destroy(). Fewer GPUs than tasks leaves gpu -1
+ * for all, and says so in the reasons. Failure: a request that is not of this node.
+ */
 int dt_bind(struct dt_binding **binding, const struct dt_topo *topo,
             const struct dt_bind_request *request, struct dtrain_error *err);
 void dt_binding_destroy(struct dt_binding *binding);

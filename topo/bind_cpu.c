@@ -18,6 +18,7 @@ struct work {
     uint32_t taker_count, picked_count;
     struct taker *takers;
     uint32_t *picked; /* indices of units */
+    const char *others; /* words for picked units that other tasks have, too; "" for free ones */
     bool *is_done;    /* of each task */
     bool *is_taken;   /* of each unit */
 };
@@ -93,7 +94,8 @@ static int share(struct work *work, const struct taker *takers, uint32_t count, 
             dt_bind_say(task, "1 core, not its own: %u tasks share %u core%s of %s", count, units,
                         plural(units), place);
         else
-            dt_bind_say(task, "%u of %u core%s of %s", to - from, units, plural(units), place);
+            dt_bind_say(task, "%u of %u core%s of %s%s", to - from, units, plural(units), place,
+                        work->others);
     }
     return 0;
 }
@@ -128,11 +130,13 @@ static void near_place(char place[PLACE_MAX], const struct work *work, uint32_t 
 static void pick_near(struct work *work, hwloc_const_bitmap_t near)
 {
     work->picked_count = 0;
-    for (int with_taken = 0; with_taken < 2 && work->picked_count == 0; with_taken++)
+    for (int with_taken = 0; with_taken < 2 && work->picked_count == 0; with_taken++) {
+        work->others = with_taken ? ", with other tasks" : "";
         for (uint32_t i = 0; i < work->units.count; i++)
             if ((with_taken || !work->is_taken[i]) &&
                 hwloc_bitmap_intersects(work->units.units[i].cpus, near))
                 work->picked[work->picked_count++] = i;
+    }
 }
 
 /* A GPU beside some of its NUMA node's cores (one cache's) comes where they come. */
@@ -232,16 +236,21 @@ static int spread_in_blocks(struct work *work, struct dtrain_error *err)
     return 0;
 }
 
-/* An even cut, moved to the border of a NUMA node that is less than a quarter of a share away. */
+static uint32_t distance(uint32_t a, uint32_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* An even cut, moved to the nearest border of a NUMA node if that is within a quarter of a share. */
 static uint32_t cut_at(const struct work *work, uint32_t i)
 {
     uint32_t even = (uint32_t)((uint64_t)i * work->picked_count / work->taker_count);
-    uint32_t quarter = work->picked_count / work->taker_count / 4;
+    uint32_t quarter = work->picked_count / work->taker_count / 4, nearest = 0;
 
     for (uint32_t border = 0; border < work->picked_count; border = block_end(work, border))
-        if (border <= even + quarter && border + quarter >= even)
-            return border;
-    return even;
+        if (distance(border, even) < distance(nearest, even))
+            nearest = border;
+    return distance(nearest, even) <= quarter ? nearest : even;
 }
 
 /* Fewer tasks than NUMA nodes: stretches of whole ones where that is nearly even. */
@@ -254,7 +263,8 @@ static int spread_over_blocks(struct work *work, struct dtrain_error *err)
 
         if (give(work, work->takers[i].task, from, to, err))
             return -1;
-        dt_bind_say(task, "%u of the %u cores of several NUMA nodes", to - from, work->picked_count);
+        dt_bind_say(task, "%u of %u cores of several NUMA nodes%s", to - from, work->picked_count,
+                    work->others);
     }
     return 0;
 }
