@@ -102,7 +102,8 @@ static bool matches(const struct row *row, const struct dt_cmdline *cmdline, con
 {
     return dt_request_is_active(request) == row->active && request->layout.tp == row->tp &&
            request->layout.pp == row->pp && cmdline->has_mpi == row->has_mpi &&
-           cmdline->has_components == row->has_components && !cmdline->unsure == !row->unsure &&
+           cmdline->has_components == row->has_components && cmdline->bound == row->bound &&
+           !cmdline->unsure == !row->unsure &&
            (row->unsure == NULL || strcmp(row->unsure, cmdline->unsure) == 0);
 }
 
