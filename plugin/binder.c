@@ -43,7 +43,10 @@ static int load_topology(struct dt_topo **topo, int argc, char *const *argv, str
         return -1;
     if (dt_topo_from_trusted_file(topo, path, &is_absent, err) == 0)
         return 0;
-    return is_absent ? dt_topo_from_machine(topo, DT_BINDER_DISCOVERY_MS, err) : -1;
+    /* A file that the administrator named must be there. */
+    if (!is_absent || strcmp(path, DT_SITE_TOPOLOGY) != 0)
+        return -1;
+    return dt_topo_from_machine(topo, DT_BINDER_DISCOVERY_MS, err);
 }
 
 void dt_binder_load(struct dt_binder *binder, spank_t spank, int argc, char *const *argv)
