@@ -113,8 +113,7 @@ static const struct dt_conf_key keys[KEY_COUNT] = {
                      parse_tp_span},
     [KEY_ORDER] = {"order", "AXES", DT_ORDER_DEFAULT, "axes, fastest first", parse_order},
     [KEY_NODE_ORDER] = {"node_order", "switches|slurm", "switches",
-                        "the order of a step's nodes: by the cluster's switches, so that neighbours in rank are "
-                        "near each other, or as Slurm lists them",
+                        "the order of a step's nodes: by the cluster's switches, or as Slurm lists them",
                         parse_node_order},
     [KEY_BACKEND] = {"backend", "auto|nccl|host", "auto", "what moves the data", parse_backend},
     [KEY_PORT_MIN] = {"port_min", "PORT", "20000",

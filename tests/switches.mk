@@ -12,4 +12,5 @@ endif
 tests_fuzz_fuzz_switches_SOURCES = tests/fuzz/fuzz_switches.c $(DT_FUZZ_SOURCES)
 tests_fuzz_fuzz_switches_LDADD = libdtcore.la
 tests_fuzz_fuzz_switches_LDFLAGS = $(AM_LDFLAGS) $(DT_FUZZER_FLAGS)
-EXTRA_DIST += tests/slurm/switches_test.sh
+TESTS += tests/cli/switches_test.sh
+EXTRA_DIST += tests/cli/switches_test.sh tests/slurm/switches_test.sh
