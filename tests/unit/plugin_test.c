@@ -156,68 +156,6 @@ static void test_srun_steps(void)
     test_srun_step("a restart", 0, "port=2");
 }
 
-/* A step of 4 nodes, a task each, on two leaves in turn. */
-static void set_tree(void)
-{
-    static const topo_info_t switches[] = {
-        {.level = 0, .name = (char *)"s0", .nodes = (char *)"n[1,3]"},
-        {.level = 0, .name = (char *)"s1", .nodes = (char *)"n[2,4]"},
-        {.level = 1, .name = (char *)"top", .nodes = (char *)"n[1-4]", .switches = (char *)"s[0-1]"},
-    };
-
-    set_step(S_CTX_LOCAL);
-    fake.nodes = 4;
-    fake.node_list = "n[1-4]";
-    for (uint32_t node = 0; node < 4; node++) {
-        fake.layout_tasks[node] = 1;
-        fake.layout_ids[node][0] = node;
-    }
-    fake.switches = switches;
-    fake.switch_count = 3;
-}
-
-static void test_srun_switches(void)
-{
-    static const topo_info_t wrong[] = {{.level = 1, .name = (char *)"top", .switches = (char *)"s0"}};
-    static const struct options pp[] = {{"dtrain-pp", "2"}, {NULL, NULL}};
-    char conf[] = "/tmp/dtrain-order-XXXXXX", argument[64];
-    char *argv[] = {argument};
-    int fd = mkstemp(conf);
-
-    set_tree();
-    tap_ok(run_srun(pp) == 0, "srun: two leaves in turn");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1,3,2,4];tasks=1(x4);procids=0+2:2/2:1;",
-              "nodes of a leaf are neighbours");
-    tap_ok(said("dtrain: the nodes are in the order of the cluster's switches: n[1,3,2,4]"), "and it is said");
-    set_tree();
-    fake.node_list = "n[3,1,4,2]";
-    tap_ok(run_srun(pp) == 0 && !said("switches"), "srun: nodes that are in order: nothing is said");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[3,1,4,2];tasks=1(x4);procids=0+4:1;", "and nothing changed");
-    set_tree();
-    fake.switch_count = 0;
-    tap_ok(run_srun(pp) == 0 && !said("switches"), "srun: without a topology nothing is said");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
-    set_tree();
-    fake.switches = wrong;
-    fake.switch_count = 1;
-    tap_ok(run_srun(pp) == 0 && said("the order of the nodes stays Slurm's: switch top has s0 below it, which is no"),
-           "srun: switches that are none are named");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
-    set_tree();
-    fake.is_silent = true;
-    fake.node_list = "127.0.0.[1-4]";
-    tap_ok(run_srun(pp) == 0 && said("stays Slurm's: the controller does not say its switches"),
-           "srun: a controller that does not say them");
-    set_tree();
-    snprintf(argument, sizeof(argument), "conf=%s", conf);
-    tap_ok(fd >= 0 && write(fd, "node_order = slurm\n", 19) == 19 && slurm_spank_init(NULL, 1, argv) == 0 &&
-               fake_option("dtrain-pp", "2") == 0 && slurm_spank_local_user_init(NULL, 1, argv) == 0,
-           "srun: dtrain.conf says node_order = slurm");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
-    close(fd);
-    unlink(conf);
-}
-
 static void test_srun_inactive(void)
 {
     static const struct options none[] = {{NULL, NULL}};
@@ -684,7 +622,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(srun_rows) / sizeof(srun_rows[0]); i++)
         test_srun_row(&srun_rows[i]);
     test_srun_steps();
-    test_srun_switches();
     test_srun_inactive();
     test_srun_inherited();
     test_plugstack_arguments();
