@@ -9,7 +9,8 @@ dtrain_SOURCES = \
 	tools/plan_groups.c tools/plan_groups.h \
 	tools/plan_options.c tools/plan_options.h \
 	tools/plan_rank.c tools/plan_rank.h \
-	tools/plan_step.c tools/plan_step.h
+	tools/plan_step.c tools/plan_step.h \
+	tools/plan_switches.c tools/plan_switches.h
 dtrain_LDADD = libdtcore.la
 
 # Writes the man pages from their templates and the tables of the programs.
