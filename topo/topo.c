@@ -12,7 +12,7 @@
 const char *const dt_path_words[DT_PATH_COUNT] = {
     [DT_PATH_SELF] = "self",       [DT_PATH_NVLINK] = "NVLink",     [DT_PATH_NVSWITCH] = "NVSwitch",
     [DT_PATH_XGMI] = "xGMI",       [DT_PATH_XELINK] = "Xe Link",    [DT_PATH_SWITCH] = "switch",
-    [DT_PATH_SWITCHES] = "switches", [DT_PATH_BRIDGE] = "bridge",   [DT_PATH_SOCKET] = "socket",
+    [DT_PATH_SWITCHES] = "switches", [DT_PATH_BRIDGE] = "bridge",   [DT_PATH_NUMA] = "NUMA node", [DT_PATH_SOCKET] = "socket",
     [DT_PATH_SYSTEM] = "system",   [DT_PATH_UNKNOWN] = "unknown",
 };
 
@@ -160,8 +160,8 @@ uint32_t dt_path_quality(struct dt_path_info path)
     static const uint32_t base[DT_PATH_COUNT] = {
         [DT_PATH_SELF] = 5 * QUALITY_KIND,   [DT_PATH_NVLINK] = 4 * QUALITY_KIND,
         [DT_PATH_NVSWITCH] = 3 * QUALITY_KIND, [DT_PATH_XGMI] = 2 * QUALITY_KIND,
-        [DT_PATH_XELINK] = QUALITY_KIND,     [DT_PATH_SWITCH] = 50,
-        [DT_PATH_SWITCHES] = 40,             [DT_PATH_BRIDGE] = 30,
+        [DT_PATH_XELINK] = QUALITY_KIND,     [DT_PATH_SWITCH] = 60,
+        [DT_PATH_SWITCHES] = 50,             [DT_PATH_BRIDGE] = 40,  [DT_PATH_NUMA] = 30,
         [DT_PATH_SOCKET] = 20,               [DT_PATH_SYSTEM] = 10,
         [DT_PATH_UNKNOWN] = 0,
     };
