@@ -28,12 +28,8 @@ struct exact {
     uint32_t class_count;
     struct class classes[CLASSES_MAX];
     uint64_t *inside; /* of each set: the sum of quality over its pairs */
+    uint8_t *size;    /* of each set: its GPUs */
 };
-
-static uint32_t size_of(uint32_t set)
-{
-    return (uint32_t)__builtin_popcount(set);
-}
 
 static uint32_t lowest_gpu(uint32_t set)
 {
@@ -44,35 +40,39 @@ static uint32_t lowest_gpu(uint32_t set)
 struct cut {
     const uint64_t *head_value, *tail_value;
     uint32_t set;
-    bool is_found;
-    uint64_t best;
     uint32_t head;
+    uint64_t better; /* the least value that is above the best so far */
 };
 
-/* Tries every head that has `need` GPUs of `left` added, lowest GPUs first, so that ties stay with them. */
-static void cut_try(struct cut *cut, uint32_t head, uint32_t left, uint32_t need)
+static inline void cut_keep(struct cut *cut, uint32_t head)
 {
-    if (need == 0) {
-        uint64_t value = cut->head_value[head] + cut->tail_value[cut->set ^ head];
+    uint64_t value = cut->head_value[head] + cut->tail_value[cut->set ^ head];
 
-        if (!cut->is_found || value > cut->best) {
-            cut->is_found = true;
-            cut->best = value;
-            cut->head = head;
-        }
-        return;
+    if (value >= cut->better) {
+        cut->better = value + 1;
+        cut->head = head;
     }
-    for (uint32_t spare = size_of(left); spare >= need; spare--) {
+}
+
+/* Tries every head with `need` of the `count` GPUs left added; lowest first, so that ties stay with them. */
+static void cut_try(struct cut *cut, uint32_t head, uint32_t left, uint32_t count, uint32_t need)
+{
+    if (need == 0)
+        cut_keep(cut, head);
+    for (; need > 0 && count >= need; count--) {
         uint32_t gpu = lowest_gpu(left);
 
         left ^= gpu;
-        cut_try(cut, head | gpu, left, need - 1);
+        if (need == 1)
+            cut_keep(cut, head | gpu);
+        else
+            cut_try(cut, head | gpu, left, count - 1, need - 1);
     }
 }
 
 static void cut_store(struct table *table, const struct cut *cut)
 {
-    table->best[cut->set] = cut->best;
+    table->best[cut->set] = cut->better - 1;
     table->head[cut->set] = (uint16_t)cut->head;
 }
 
@@ -98,20 +98,26 @@ static void exact_clear(struct exact *exact)
         table_destroy(&exact->classes[i].joined);
     }
     free(exact->inside);
+    free(exact->size);
+}
+
+static uint32_t index_of(const struct exact *exact, uint32_t gpu)
+{
+    return exact->gpus - 1 - (uint32_t)__builtin_ctz(gpu);
 }
 
 /* A set's pairs: those without one GPU, those without another, less those without both, and the two's own. */
-static void fill_inside(struct exact *exact, const struct dt_bind_links *links)
+static void fill_sets(struct exact *exact, const struct dt_bind_links *links)
 {
     for (uint32_t set = 1; set < exact->sets; set++) {
         uint32_t a = lowest_gpu(set), b;
 
+        exact->size[set] = (uint8_t)(exact->size[set >> 1] + (set & 1));
         if (set == a)
             continue;
         b = lowest_gpu(set ^ a);
         exact->inside[set] = exact->inside[set ^ a] + exact->inside[set ^ b] - exact->inside[set ^ a ^ b] +
-                             links->quality[exact->gpus - size_of(a - 1) - 1]
-                                           [exact->gpus - size_of(b - 1) - 1];
+                             links->quality[index_of(exact, a)][index_of(exact, b)];
     }
 }
 
@@ -119,11 +125,11 @@ static void fill_own(struct exact *exact, struct class *class)
 {
     for (uint32_t set = 1; set < exact->sets; set++) {
         struct cut cut = {.head_value = exact->inside, .tail_value = class->own.best, .set = set};
-        uint32_t gpus = size_of(set), lowest = lowest_gpu(set);
+        uint32_t gpus = exact->size[set], lowest = lowest_gpu(set);
 
         if (gpus % class->size != 0 || gpus > class->size * class->count)
             continue;
-        cut_try(&cut, lowest, set ^ lowest, class->size - 1);
+        cut_try(&cut, lowest, set ^ lowest, gpus - 1, class->size - 1);
         cut_store(&class->own, &cut);
     }
 }
@@ -131,12 +137,14 @@ static void fill_own(struct exact *exact, struct class *class)
 /* `before` GPUs go to the earlier classes, at the values `earlier`. */
 static void fill_joined(struct exact *exact, struct class *class, const uint64_t *earlier, uint32_t before)
 {
+    uint32_t gpus = before + class->size * class->count;
+
     for (uint32_t set = 1; set < exact->sets; set++) {
         struct cut cut = {.head_value = earlier, .tail_value = class->own.best, .set = set};
 
-        if (size_of(set) != before + class->size * class->count)
+        if (exact->size[set] != gpus)
             continue;
-        cut_try(&cut, 0, set, before);
+        cut_try(&cut, 0, set, gpus, before);
         cut_store(&class->joined, &cut);
     }
 }
@@ -166,12 +174,13 @@ static int exact_fill(struct exact *exact, const struct dt_bind_links *links,
     uint32_t before = 0;
 
     exact->inside = calloc(exact->sets, sizeof(*exact->inside));
-    if (exact->inside == NULL)
+    exact->size = calloc(exact->sets, sizeof(*exact->size));
+    if (exact->inside == NULL || exact->size == NULL)
         return dt_error_memory(err, exact->sets * sizeof(*exact->inside), "GPU groups");
     for (uint32_t group = 0; group < groups->count; group++)
         if (groups->size[group] > 1 && add_class(exact, groups->size[group], err))
             return -1;
-    fill_inside(exact, links);
+    fill_sets(exact, links);
     earlier = exact->inside;
     for (uint32_t i = 0; i < exact->class_count; i++) {
         struct class *class = &exact->classes[i];
@@ -193,7 +202,7 @@ static uint32_t best_set(const struct exact *exact)
     for (uint32_t i = 0; i < exact->class_count; i++)
         gpus += exact->classes[i].size * exact->classes[i].count;
     for (uint32_t set = exact->sets - 1; gpus > 0 && set > 0; set--)
-        if (size_of(set) == gpus && (best == 0 || last->joined.best[set] > last->joined.best[best]))
+        if (exact->size[set] == gpus && (best == 0 || last->joined.best[set] > last->joined.best[best]))
             best = set;
     return best;
 }
