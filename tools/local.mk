@@ -16,6 +16,7 @@ dtrain_SOURCES = \
 	tools/plan_rank.c tools/plan_rank.h \
 	tools/plan_step.c tools/plan_step.h \
 	tools/plan_svg.c tools/plan_svg.h \
+	tools/plan_switches.c tools/plan_switches.h \
 	tools/svg.c tools/svg.h \
 	tools/table.c tools/table.h \
 	tools/topo_json.c tools/topo_json.h \

@@ -38,6 +38,13 @@ static int apply_distribution(struct dt_plan_options *options, const char *value
     return 0;
 }
 
+static int apply_switches(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)err;
+    options->switches = value;
+    return 0;
+}
+
 static int apply_groups(struct dt_plan_options *options, const char *value,
                         struct dtrain_error *err)
 {
@@ -132,6 +139,8 @@ static const struct dt_plan_option table[] = {
     {"gpus-per-node", 0, "N", "refuse more tasks than this on a node", apply_gpus},
     {"distribution", 'm', "KIND", "how Slurm numbers the tasks: block, cyclic or plane=SIZE",
      apply_distribution},
+    {"switches", 0, "FILE", "order the nodes by the switches of this topology.conf, and count what crosses them",
+     apply_switches},
     {"rank", 0, "R", "one rank's place and groups, not the whole plan", apply_rank},
     {"groups", 0, "SETS", "groups to list with --json or --rank, such as tp,dp-cp", apply_groups},
     {"expert-groups", 0, "SETS", "the same for the expert grid, such as ep,tp-ep", apply_expert_groups},

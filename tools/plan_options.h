@@ -20,6 +20,7 @@ struct dt_plan_options {
     const char *nodes;          /* a hostlist, or how many */
     const char *tasks_per_node; /* one count for all, or Slurm's list "2(x3),1" */
     const char *distribution;
+    const char *switches; /* a file, Slurm's topology.conf */
     uint32_t ntasks;
     uint32_t gpus_per_node;
     const char *groups[DT_GRID_COUNT];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/hostlist.h"
+#include "core/node_order.h"
 #include "core/parse.h"
 
 #define ANONYMOUS_MAX 16 /* bytes of "node1048575" with the NUL */
@@ -279,6 +280,18 @@ void dt_plan_step_destroy(struct dt_plan_step *step)
 bool dt_plan_step_is_anonymous(const struct dt_plan_step *step)
 {
     return step->hosts == NULL;
+}
+
+int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *switches, struct dtrain_error *err)
+{
+    struct dt_node_order order = {step->node_count, step->names, step->tasks, step->procids};
+    bool is_changed;
+
+    /* One block a node: the numbers go with the nodes. */
+    if (step->procids == NULL && number_tasks(step, DT_WORLD_MAX, err) != 0)
+        return -1;
+    order.procids = step->procids;
+    return dt_node_order_apply(&is_changed, &order, switches, err);
 }
 
 int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step, const struct dt_plan_options *options,

@@ -280,3 +280,21 @@ void slurm_free_node_info_msg(node_info_msg_t *answer)
     free(answer->node_array);
     free(answer);
 }
+
+int slurm_load_topo(topo_info_response_msg_t **answer)
+{
+    if (fake.is_silent)
+        return -1;
+    *answer = calloc(1, sizeof(**answer));
+    (*answer)->record_count = fake.switch_count;
+    (*answer)->topo_array = calloc(fake.switch_count + 1, sizeof(topo_info_t));
+    for (uint32_t i = 0; i < fake.switch_count; i++)
+        (*answer)->topo_array[i] = fake.switches[i];
+    return 0;
+}
+
+void slurm_free_topo_info_msg(topo_info_response_msg_t *answer)
+{
+    free(answer->topo_array);
+    free(answer);
+}

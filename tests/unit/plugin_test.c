@@ -156,6 +156,68 @@ static void test_srun_steps(void)
     test_srun_step("a restart", 0, "port=2");
 }
 
+/* A step of 4 nodes, a task each, on two leaves in turn. */
+static void set_tree(void)
+{
+    static const topo_info_t switches[] = {
+        {.level = 0, .name = (char *)"s0", .nodes = (char *)"n[1,3]"},
+        {.level = 0, .name = (char *)"s1", .nodes = (char *)"n[2,4]"},
+        {.level = 1, .name = (char *)"top", .nodes = (char *)"n[1-4]", .switches = (char *)"s[0-1]"},
+    };
+
+    set_step(S_CTX_LOCAL);
+    fake.nodes = 4;
+    fake.node_list = "n[1-4]";
+    for (uint32_t node = 0; node < 4; node++) {
+        fake.layout_tasks[node] = 1;
+        fake.layout_ids[node][0] = node;
+    }
+    fake.switches = switches;
+    fake.switch_count = 3;
+}
+
+static void test_srun_switches(void)
+{
+    static const topo_info_t wrong[] = {{.level = 1, .name = (char *)"top", .switches = (char *)"s0"}};
+    static const struct options pp[] = {{"dtrain-pp", "2"}, {NULL, NULL}};
+    char conf[] = "/tmp/dtrain-order-XXXXXX", argument[64];
+    char *argv[] = {argument};
+    int fd = mkstemp(conf);
+
+    set_tree();
+    tap_ok(run_srun(pp) == 0, "srun: two leaves in turn");
+    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1,3,2,4];tasks=1(x4);procids=0+2:2/2:1;",
+              "nodes of a leaf are neighbours");
+    tap_ok(said("dtrain: the nodes are in the order of the cluster's switches: n[1,3,2,4]"), "and it is said");
+    set_tree();
+    fake.node_list = "n[3,1,4,2]";
+    tap_ok(run_srun(pp) == 0 && !said("switches"), "srun: nodes that are in order: nothing is said");
+    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[3,1,4,2];tasks=1(x4);procids=0+4:1;", "and nothing changed");
+    set_tree();
+    fake.switch_count = 0;
+    tap_ok(run_srun(pp) == 0 && !said("switches"), "srun: without a topology nothing is said");
+    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
+    set_tree();
+    fake.switches = wrong;
+    fake.switch_count = 1;
+    tap_ok(run_srun(pp) == 0 && said("the order of the nodes stays Slurm's: switch top has s0 below it, which is no"),
+           "srun: switches that are none are named");
+    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
+    set_tree();
+    fake.is_silent = true;
+    fake.node_list = "127.0.0.[1-4]";
+    tap_ok(run_srun(pp) == 0 && said("stays Slurm's: the controller does not say its switches"),
+           "srun: a controller that does not say them");
+    set_tree();
+    snprintf(argument, sizeof(argument), "conf=%s", conf);
+    tap_ok(fd >= 0 && write(fd, "node_order = slurm\n", 19) == 19 && slurm_spank_init(NULL, 1, argv) == 0 &&
+               fake_option("dtrain-pp", "2") == 0 && slurm_spank_local_user_init(NULL, 1, argv) == 0,
+           "srun: dtrain.conf says node_order = slurm");
+    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
+    close(fd);
+    unlink(conf);
+}
+
 static void test_srun_inactive(void)
 {
     static const struct options none[] = {{NULL, NULL}};
@@ -332,6 +394,9 @@ static int start_node(void)
     return rc | slurm_spank_init_post_opt(NULL, 0, NULL);
 }
 
+/* A node's place in the plan need not be its place in Slurm's list. */
+#define PLAN_SWAPPED PLAN_HEAD "nodes=n[2,1];tasks=2(x2);procids=1+2:2,0+2:2;" PLAN_TAIL
+
 static int start_task(int local)
 {
     fake.task_id = local;
@@ -372,6 +437,17 @@ static void test_environment(void)
         tap_ok(value != NULL && strcmp(value, expected[i][1]) == 0, "%s is %s (%s)", expected[i][0],
                expected[i][1], value ? value : "not set");
     }
+    end_node();
+}
+
+static void test_node_order(void)
+{
+    set_node();
+    fake_put(DT_PLAN_WIRE_NAME, PLAN_SWAPPED);
+    tap_ok(start_node() == 0 && start_task(1) == 0 && fake.said[0] == '\0',
+           "Slurm's second node is the plan's first: %s", fake.said);
+    tap_ok(strcmp(fake_get("RANK"), "1") == 0 && strcmp(fake_get("GROUP_RANK"), "0") == 0,
+           "its second task is rank 1");
     end_node();
 }
 
@@ -418,9 +494,9 @@ static const struct {
     {"a node's tasks",
      "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=3,1;"
      "procids=0+4:1;" PLAN_TAIL,
-     "number of tasks on this node 1, Slurm says 2"},
+     "number of tasks on this node 3, Slurm says 2"},
     {"other task ids", PLAN_HEAD "nodes=n[1-2];tasks=2(x2);procids=0+4:1;" PLAN_TAIL,
-     "the plan says task id 2, Slurm says 1"},
+     "the plan says task id 0, Slurm says 1"},
     {"other sizes",
      "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);"
      "procids=0+2:2/2:1;" PLAN_TAIL,
@@ -470,6 +546,9 @@ static void test_failing_items(void)
     set_node();
     fake.node_id = 2;
     check_failed("a place behind the last node", "highest place of a node 1, Slurm says 2", start_node());
+    set_node();
+    fake.local_to_global[0] = 9;
+    check_failed("a task behind the last", "highest task id 3, Slurm says 9", start_node());
     set_node();
     fake.local_tasks = 0;
     check_failed("a node without tasks", "Slurm says that this node has 0 tasks: expected 1 to 65535",
@@ -605,6 +684,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(srun_rows) / sizeof(srun_rows[0]); i++)
         test_srun_row(&srun_rows[i]);
     test_srun_steps();
+    test_srun_switches();
     test_srun_inactive();
     test_srun_inherited();
     test_plugstack_arguments();
@@ -613,6 +693,7 @@ int main(int argc, char **argv)
     test_cmdlines();
     test_environment();
     test_untouched_steps();
+    test_node_order();
     test_tampered();
     test_failing_items();
     test_refused_remotely();
