@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* mkostemp */
 #include "tools/topo_save.h"
 
 #include <errno.h>
