@@ -10,7 +10,7 @@
 #define PLACE_HEAD 42   /* height of its two lines of text */
 #define PLACE_PAD 12
 #define PLACE_GAP 12
-#define PLACE_EMPTY 118 /* width of a NUMA node without devices */
+#define PLACE_EMPTY 166 /* width of a NUMA node without devices */
 #define COLUMN_GAP 18   /* with the wire of the device at its right */
 #define WIRE 14         /* length of one above a NIC */
 #define NIC_HEIGHT 36
@@ -100,16 +100,22 @@ static int new_hub(struct dt_topo_layout *layout, uint32_t place)
     return (int)layout->hub_count++;
 }
 
-/* The hub of an earlier GPU at the same switch, seen directly or through a NIC; -1: none. */
+/* Below one port of the host, however many switches there are on the way. */
+static bool is_near(struct dt_path_info path)
+{
+    return path.path == DT_PATH_SWITCH || path.path == DT_PATH_SWITCHES;
+}
+
+/* The hub of an earlier GPU at the same switches, seen directly or through a NIC; -1: none. */
 static int hub_of_neighbour(const struct dt_topo_layout *layout, const struct dt_topo *topo, uint32_t gpu)
 {
     for (uint32_t i = 0; i < gpu; i++) {
         if (layout->gpu_place[i] != layout->gpu_place[gpu])
             continue;
-        if (topo->gpu_path[i][gpu].path == DT_PATH_SWITCH)
+        if (is_near(topo->gpu_path[i][gpu]))
             return layout->gpu_hub[i];
         for (uint32_t nic = 0; nic < topo->nic_count; nic++)
-            if (topo->nic_path[i][nic].path == DT_PATH_SWITCH && topo->nic_path[gpu][nic].path == DT_PATH_SWITCH)
+            if (is_near(topo->nic_path[i][nic]) && is_near(topo->nic_path[gpu][nic]))
                 return layout->gpu_hub[i];
     }
     return -1;
@@ -127,7 +133,7 @@ static void init_hubs(struct dt_topo_layout *layout, const struct dt_topo *topo)
     for (uint32_t nic = 0; nic < topo->nic_count; nic++) {
         layout->nic_hub[nic] = -1;
         for (uint32_t i = 0; i < topo->gpu_count && layout->nic_hub[nic] < 0; i++)
-            if (topo->nic_path[i][nic].path == DT_PATH_SWITCH && layout->gpu_place[i] == layout->nic_place[nic])
+            if (is_near(topo->nic_path[i][nic]) && layout->gpu_place[i] == layout->nic_place[nic])
                 layout->nic_hub[nic] = layout->gpu_hub[i];
         if (layout->nic_hub[nic] >= 0)
             layout->hubs[layout->nic_hub[nic]].is_switch = true;
@@ -179,23 +185,40 @@ static uint32_t put_hub(struct dt_topo_layout *layout, const struct dt_topo *top
     return columns;
 }
 
-/* NICs without a switch fill the columns that have none. Returns how many columns there are then. */
+/* The column of the GPU that is nearer to the NIC than all others of its place; else the first. */
+static uint32_t wanted_column(const struct dt_topo_layout *layout, const struct dt_topo *topo, uint32_t nic, int x)
+{
+    enum dt_path best = DT_PATH_UNKNOWN;
+    uint32_t column = 0;
+
+    for (uint32_t i = 0; i < topo->gpu_count; i++) {
+        enum dt_path path = topo->nic_path[i][nic].path;
+
+        if (layout->gpu_place[i] != layout->nic_place[nic] || path > best)
+            continue;
+        column = path < best ? (uint32_t)(layout->gpus[i].x - column_x(x, 0)) / (DT_TOPO_UNIT + COLUMN_GAP) : 0;
+        best = path;
+    }
+    return column;
+}
+
+/* NICs without a switch stand in columns that have none yet. Returns how many columns there are then. */
 static uint32_t put_nics(struct dt_topo_layout *layout, const struct dt_topo *topo, uint32_t place, int x,
                          uint32_t columns, const struct rows *rows, bool is_taken[DT_TOPO_DEVICES_MAX])
 {
-    uint32_t column = 0;
-
     for (uint32_t i = 0; i < topo->nic_count; i++) {
+        uint32_t column;
+
         if (layout->nic_place[i] != place || layout->nic_hub[i] >= 0)
             continue;
-        while (is_taken[column])
-            column++;
+        column = wanted_column(layout, topo, i, x);
+        if (is_taken[column])
+            for (column = 0; is_taken[column];)
+                column++;
         is_taken[column] = true;
+        columns = column + 1 > columns ? column + 1 : columns;
         layout->nics[i] = (struct dt_box){column_x(x, column), rows->nic_y, DT_TOPO_UNIT, NIC_HEIGHT};
     }
-    for (uint32_t i = columns; i < DT_TOPO_DEVICES_MAX; i++)
-        if (is_taken[i])
-            columns = i + 1;
     return columns;
 }
 

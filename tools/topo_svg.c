@@ -1,5 +1,6 @@
 #include "tools/topo_svg.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "tools/topo_layout.h"
@@ -66,28 +67,61 @@ static void draw_place(struct dt_out *out, const struct dt_topo *topo, const str
 
 /* ---- Wires ---- */
 
+static int middle_of(struct dt_box box)
+{
+    return box.x + box.w / 2;
+}
+
+static int spine_of(const struct dt_topo_hub *hub)
+{
+    return hub->bar.x - 9;
+}
+
+/* Of a level line, so that it reaches x. */
+static void stretch(int line[4], int x)
+{
+    line[0] = x < line[0] ? x : line[0];
+    line[2] = x > line[2] ? x : line[2];
+}
+
 static int head_of(const struct dt_topo_layout *layout, uint32_t place)
 {
     return layout->places[place].box.y + 4 + 2 * DT_TOPO_LINE + 6;
+}
+
+/* The host side of a NUMA node's wires: from the first to the last of them. */
+static void draw_head(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                      uint32_t place)
+{
+    int line[] = {INT_MAX, head_of(layout, place), INT_MIN, head_of(layout, place)};
+
+    for (uint32_t i = 0; i < layout->hub_count; i++)
+        if (layout->hubs[i].place == place)
+            stretch(line, spine_of(&layout->hubs[i]));
+    for (uint32_t i = 0; i < topo->nic_count; i++)
+        if (layout->nic_place[i] == place && layout->nic_hub[i] < 0)
+            stretch(line, middle_of(layout->nics[i]));
+    if (line[0] < line[2])
+        dt_svg_line(out, line, 2, WIRE, 2);
 }
 
 /* From the NUMA node past the NICs to the hub, and from the hub to each of its devices. */
 static void draw_hub(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, int index)
 {
     const struct dt_topo_hub *hub = &layout->hubs[index];
-    int middle = hub->bar.y + hub->bar.h / 2, spine = hub->bar.x - 9;
+    int middle = hub->bar.y + hub->bar.h / 2, spine = spine_of(hub);
     const int down[] = {spine, head_of(layout, hub->place), spine, middle, hub->bar.x + DT_TOPO_UNIT / 2, middle};
 
     dt_svg_line(out, down, 3, WIRE, 2);
     for (uint32_t i = 0; i < topo->gpu_count; i++) {
-        int x = layout->gpus[i].x + layout->gpus[i].w / 2;
+        int x = middle_of(layout->gpus[i]);
         const int wire[] = {x, middle, x, layout->gpus[i].y};
 
         if (layout->gpu_hub[i] == index)
             dt_svg_line(out, wire, 2, WIRE, 2);
     }
     for (uint32_t i = 0; i < topo->nic_count; i++) {
-        int x = layout->nics[i].x + layout->nics[i].w / 2;
+        int x = middle_of(layout->nics[i]);
         const int wire[] = {x, middle, x, layout->nics[i].y + layout->nics[i].h};
 
         if (layout->nic_hub[i] == index)
@@ -97,13 +131,13 @@ static void draw_hub(struct dt_out *out, const struct dt_topo *topo, const struc
         return;
     dt_svg_box(out, hub->bar, &(struct dt_svg_paint){.fill = "#e4e9ee", .stroke = WIRE, .stroke_width = 1, .radius = 4},
                NULL);
-    dt_svg_text(out, hub->bar.x + hub->bar.w / 2, hub->bar.y + 13, hub->bar.w, &font_bar, "PCIe switch");
+    dt_svg_text(out, middle_of(hub->bar), hub->bar.y + 13, hub->bar.w, &font_bar, "PCIe switch");
 }
 
 /* A NIC without a switch hangs on the NUMA node itself. */
 static void draw_nic_wire(struct dt_out *out, const struct dt_topo_layout *layout, uint32_t nic)
 {
-    int x = layout->nics[nic].x + layout->nics[nic].w / 2;
+    int x = middle_of(layout->nics[nic]);
     const int wire[] = {x, head_of(layout, layout->nic_place[nic]), x, layout->nics[nic].y};
 
     if (layout->nic_hub[nic] < 0)
@@ -120,12 +154,10 @@ static void draw_nic(struct dt_out *out, const struct dt_topo *topo, const struc
                                        .stroke_width = 1,
                                        .radius = 4,
                                        .is_dashed = !nic->is_used};
-    char text[TEXT_MAX];
 
     dt_svg_box(out, layout->nics[i], &paint, nic->pci);
     line_of(out, layout->nics[i], 1, nic->is_used ? &font_head : &font_faint, nic->name);
-    snprintf(text, sizeof(text), "%s%s", dt_topo_nic_words[nic->kind], nic->is_used ? "" : ", not used");
-    line_of(out, layout->nics[i], 2, &font_faint, text);
+    line_of(out, layout->nics[i], 2, &font_faint, nic->is_used ? dt_topo_nic_words[nic->kind] : "not used");
 }
 
 static void draw_gpu(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, uint32_t i)
@@ -257,6 +289,8 @@ static void draw_all(struct dt_out *out, const struct dt_topo_view *view, const 
         draw_socket(out, &layout->sockets[i]);
     for (uint32_t i = 0; i < layout->place_count; i++)
         draw_place(out, topo, &layout->places[i]);
+    for (uint32_t i = 0; i < layout->place_count; i++)
+        draw_head(out, topo, layout, i);
     for (uint32_t i = 0; i < layout->hub_count; i++)
         draw_hub(out, topo, layout, (int)i);
     for (uint32_t i = 0; i < topo->nic_count; i++) {
