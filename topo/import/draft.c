@@ -118,10 +118,11 @@ static int find_gpu_at(const struct dt_topo *topo, uint32_t nic)
     return best;
 }
 
+/* RDMA that is not Ethernet's: nothing else is then meant for the GPUs. */
 static bool has_fabric(const struct dt_topo *topo)
 {
     for (uint32_t i = 0; i < topo->nic_count; i++)
-        if (topo->nics[i].kind != DT_NIC_ETHERNET)
+        if (topo->nics[i].kind != DT_NIC_ETHERNET && topo->nics[i].kind != DT_NIC_ROCE)
             return true;
     return false;
 }
@@ -144,7 +145,8 @@ void dt_draft_judge_nics(struct dt_topo *topo)
         struct dt_topo_nic *nic = &topo->nics[i];
         int gpu = find_gpu_at(topo, i);
 
-        nic->is_used = (gpu != -1 || !is_served) && (nic->kind != DT_NIC_ETHERNET || !has_fabric(topo));
+        nic->is_used = (gpu != -1 || !is_served) && nic->kind != DT_NIC_ETHERNET &&
+                       (nic->kind != DT_NIC_ROCE || !has_fabric(topo));
         if (gpu == -1 || nic->numa != -1)
             continue;
         nic->numa = topo->gpus[gpu].numa;

@@ -34,7 +34,7 @@ enum dt_nic_kind dt_draft_nic_kind(const char *name);
 /*
  * For texts without NUMA nodes of NICs or their purpose. A NIC that shares a host bridge with a GPU is
  * where the GPU is. A NIC at no GPU's bridge, although every GPU has one, is for storage or management;
- * so is Ethernet beside a fabric.
+ * so is plain Ethernet, and RoCE beside another fabric.
  */
 void dt_draft_judge_nics(struct dt_topo *topo);
 
@@ -42,7 +42,7 @@ void dt_draft_judge_nics(struct dt_topo *topo);
 int dt_draft_add_core(struct dt_topo *topo, const unsigned *cpus, uint32_t threads, struct dtrain_error *err);
 
 /*
- * Last: all CPUs, cores when none were added, and dt_topo_check(). Cores come from Linux's usual numbers:
+ * Last: all CPUs, NUMA nodes in order, cores when none were added, and dt_topo_check(). Cores come from Linux's usual numbers:
  * "0-15,128-143" at one device and "16-31,144-159" at another are two threads a core; else each CPU is one.
  */
 int dt_draft_finish(struct dt_topo *topo, struct dtrain_error *err);

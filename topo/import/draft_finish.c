@@ -87,12 +87,24 @@ static int conclude_cores(struct dt_topo *topo, struct dtrain_error *err)
     return rc;
 }
 
+static void sort_numas(struct dt_topo *topo)
+{
+    for (uint32_t i = 1; i < topo->numa_count; i++)
+        for (uint32_t j = i; j > 0 && topo->numas[j].os_index < topo->numas[j - 1].os_index; j--) {
+            struct dt_topo_numa numa = topo->numas[j];
+
+            topo->numas[j] = topo->numas[j - 1];
+            topo->numas[j - 1] = numa;
+        }
+}
+
 int dt_draft_finish(struct dt_topo *topo, struct dtrain_error *err)
 {
     for (uint32_t i = 0; i < topo->gpu_count; i++)
         hwloc_bitmap_or(topo->cpus, topo->cpus, topo->gpus[i].cpus);
     for (uint32_t i = 0; i < topo->numa_count; i++)
         hwloc_bitmap_or(topo->cpus, topo->cpus, topo->numas[i].cpus);
+    sort_numas(topo);
     if (topo->core_count == 0 && conclude_cores(topo, err) != 0)
         return -1;
     return dt_topo_check(topo, err);

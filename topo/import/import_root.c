@@ -1,4 +1,5 @@
 /* Which element an XML begins with, without reading it: enough to tell whose it is. */
+#define _GNU_SOURCE /* memmem */
 #include <string.h>
 
 #include "reader.h"

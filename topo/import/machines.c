@@ -299,16 +299,33 @@ static uint32_t count_common(const char *a, const char *b, bool *is_same)
     }
 }
 
-static enum dt_path find_path(const struct place *a, const struct place *b, int socket_a, int socket_b)
+struct spot {
+    const struct place *place;
+    int numa, socket;
+};
+
+static enum dt_path find_path(struct spot a, struct spot b)
 {
     bool is_same;
-    uint32_t common = count_common(a->text, b->text, &is_same);
+    uint32_t common = count_common(a.place->text, b.place->text, &is_same);
 
     if (common > 1)
         return is_same ? DT_PATH_SWITCH : DT_PATH_SWITCHES;
     if (common == 1)
         return DT_PATH_BRIDGE;
-    return socket_a == socket_b ? DT_PATH_SOCKET : DT_PATH_SYSTEM;
+    if (a.numa == b.numa)
+        return DT_PATH_NUMA;
+    return a.socket == b.socket ? DT_PATH_SOCKET : DT_PATH_SYSTEM;
+}
+
+static struct spot gpu_spot(const struct reader *reader, uint32_t gpu)
+{
+    return (struct spot){&reader->gpus[gpu], reader->topo->gpus[gpu].numa, reader->topo->gpus[gpu].socket};
+}
+
+static struct spot nic_spot(const struct reader *reader, uint32_t nic)
+{
+    return (struct spot){&reader->nics[nic], reader->topo->nics[nic].numa, reader->topo->nics[nic].socket};
 }
 
 /* The PCI paths; links of their own stay. */
@@ -317,17 +334,12 @@ static void set_paths(struct reader *reader)
     struct dt_topo *topo = reader->topo;
 
     for (uint32_t i = 0; i < topo->gpu_count; i++) {
-        const struct dt_topo_gpu *gpu = &topo->gpus[i];
-
-        for (uint32_t j = 0; j < i; j++) {
-            enum dt_path path = find_path(&reader->gpus[i], &reader->gpus[j], gpu->socket, topo->gpus[j].socket);
-
+        for (uint32_t j = 0; j < i; j++)
             if (topo->gpu_path[i][j].path == DT_PATH_UNKNOWN)
-                dt_draft_link_gpus(topo, i, j, (struct dt_path_info){path, 0});
-        }
+                dt_draft_link_gpus(topo, i, j, (struct dt_path_info){
+                                                   find_path(gpu_spot(reader, i), gpu_spot(reader, j)), 0});
         for (uint32_t j = 0; j < topo->nic_count; j++)
-            topo->nic_path[i][j].path =
-                find_path(&reader->gpus[i], &reader->nics[j], gpu->socket, topo->nics[j].socket);
+            topo->nic_path[i][j].path = find_path(gpu_spot(reader, i), nic_spot(reader, j));
     }
 }
 

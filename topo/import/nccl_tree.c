@@ -153,11 +153,11 @@ static enum dt_path find_pci_path(const struct dt_nccl_tree *tree, const struct 
     if (a->cpu != b->cpu)
         return DT_PATH_SYSTEM;
     if (a->pci == -1 || b->pci == -1)
-        return DT_PATH_SOCKET;
+        return DT_PATH_NUMA;
     while (common != -1 && !is_below(tree, b->pci, common))
         common = tree->pcis[common].parent;
     if (common == -1)
-        return DT_PATH_SOCKET;
+        return DT_PATH_NUMA;
     return a->pci == b->pci || parent == tree->pcis[b->pci].parent ? DT_PATH_SWITCH : DT_PATH_SWITCHES;
 }
 

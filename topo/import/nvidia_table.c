@@ -35,7 +35,7 @@ static bool read_path(struct dt_path_info *info, const char *word)
         enum dt_path path;
     } rows[] = {
         {"X", DT_PATH_SELF},     {"PIX", DT_PATH_SWITCH},  {"PXB", DT_PATH_SWITCHES}, {"PHB", DT_PATH_BRIDGE},
-        {"NODE", DT_PATH_SOCKET}, {"SYS", DT_PATH_SYSTEM}, {"SOC", DT_PATH_SYSTEM},
+        {"NODE", DT_PATH_NUMA}, {"SYS", DT_PATH_SYSTEM}, {"SOC", DT_PATH_SYSTEM},
     };
     uint32_t links;
 
@@ -94,6 +94,7 @@ static int read_titles(struct dt_nvidia_table *table, const char *text, struct d
     return 0;
 }
 
+/* GPUs come first, then NICs. */
 static int add_device(struct dt_nvidia_table *table, const char *name, struct dtrain_error *err)
 {
     struct dt_nvidia_row *row = &table->rows[table->count];
@@ -105,6 +106,8 @@ static int add_device(struct dt_nvidia_table *table, const char *name, struct dt
             return dt_error_set(err, "device %s has two columns: expected each once", name);
     strcpy(row->name, name);
     row->is_gpu = is_gpu_name(name);
+    if (row->is_gpu && table->count > 0 && !row[-1].is_gpu)
+        return dt_error_set(err, "column %s stands behind a NIC's: expected all GPUs first", name);
     table->count++;
     return 0;
 }
@@ -254,6 +257,20 @@ static char *next_filled_line(char **rest)
     return line;
 }
 
+static bool is_end(const char *line)
+{
+    return line == NULL || strncmp(line, "Legend:", 7) == 0 || strncmp(line, "NIC Legend:", 11) == 0;
+}
+
+/* Tables are published without the rows of the NICs: those of the GPUs say the same, but for two NICs. */
+static void mirror_rows(struct dt_nvidia_table *table, uint32_t first)
+{
+    for (uint32_t i = first; i < table->count; i++)
+        for (uint32_t j = 0; j < table->count; j++)
+            table->paths[i][j] =
+                j < first ? table->paths[j][i] : (struct dt_path_info){DT_PATH_UNKNOWN, 0};
+}
+
 int dt_nvidia_table_read(struct dt_nvidia_table *table, char *plain, struct dtrain_error *err)
 {
     char *line = next_filled_line(&plain);
@@ -267,7 +284,11 @@ int dt_nvidia_table_read(struct dt_nvidia_table *table, char *plain, struct dtra
         return -1;
     for (uint32_t i = 0; i < table->count; i++) {
         line = next_filled_line(&plain);
-        if (line == NULL)
+        if (is_end(line) && !table->rows[i].is_gpu && table->rows[i - 1].is_gpu) {
+            mirror_rows(table, i);
+            break;
+        }
+        if (is_end(line))
             return dt_error_set(err, "the table ends after %u rows: expected %u, one for each device", i,
                                 table->count);
         if (read_row(table, i, line, err) != 0)

@@ -12,6 +12,7 @@
  * Weight and hops tell a direct xGMI link from a way over other GPUs; how many links there are, the text
  * does not say. A table that is left out leaves its part unknown.
  */
+#define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,7 +265,7 @@ static struct dt_path_info find_path(const struct dt_topo *topo, const struct te
     if (text->cells[TABLE_LINK][a][b] == LINK_XGMI && is_direct)
         return (struct dt_path_info){DT_PATH_XGMI, 0};
     if (numa != -1 && numa == topo->gpus[b].numa)
-        return (struct dt_path_info){DT_PATH_SOCKET, 0};
+        return (struct dt_path_info){DT_PATH_NUMA, 0};
     if (text->cells[TABLE_LINK][a][b] != LINK_UNKNOWN)
         return (struct dt_path_info){DT_PATH_SYSTEM, 0};
     return (struct dt_path_info){DT_PATH_UNKNOWN, 0};
