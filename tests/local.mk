@@ -4,6 +4,7 @@ include tests/core.mk
 include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk
+include tests/topo.mk
 include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk

@@ -32,15 +32,12 @@ static const struct board boards[] = {
     {0x1db5, 8, DT_PATH_NVLINK, 0, cube_mesh}, /* V100 SXM2 32 GB */
     {0x20b0, 4, DT_PATH_NVLINK, 4, NULL},      /* A100 SXM4 40 GB */
     {0x20b2, 4, DT_PATH_NVLINK, 4, NULL},      /* A100 SXM4 80 GB */
-    {0x20b0, 8, DT_PATH_NVSWITCH, 12, NULL},
-    {0x20b2, 8, DT_PATH_NVSWITCH, 12, NULL},
+    {0x20b0, 8, DT_PATH_NVSWITCH, 12, NULL},   {0x20b2, 8, DT_PATH_NVSWITCH, 12, NULL},
     {0x2330, 4, DT_PATH_NVLINK, 6, NULL}, /* H100 SXM5 */
     {0x2335, 4, DT_PATH_NVLINK, 6, NULL}, /* H200 SXM */
-    {0x2330, 8, DT_PATH_NVSWITCH, 18, NULL},
-    {0x2335, 8, DT_PATH_NVSWITCH, 18, NULL},
-    {0x7408, 8, DT_PATH_XGMI, 0, mi250x},
-    {0x74a0, 4, DT_PATH_XGMI, 0, NULL}, /* MI300A */
-    {0x74a1, 8, DT_PATH_XGMI, 1, NULL}, /* MI300X */
+    {0x2330, 8, DT_PATH_NVSWITCH, 18, NULL},   {0x2335, 8, DT_PATH_NVSWITCH, 18, NULL},
+    {0x7408, 8, DT_PATH_XGMI, 0, mi250x},      {0x74a0, 4, DT_PATH_XGMI, 0, NULL}, /* MI300A */
+    {0x74a1, 8, DT_PATH_XGMI, 1, NULL},                                            /* MI300X */
 };
 
 /* NVLink's links by generation of the GPU: P100, V100, A100, H100. */
@@ -69,8 +66,7 @@ static unsigned device_of(const struct dt_topo_devices *devices, uint32_t gpu)
 static bool has_nvswitch(const struct dt_topo_devices *devices)
 {
     for (hwloc_obj_t pci = NULL; (pci = hwloc_get_next_pcidev(devices->hwloc, pci));)
-        if (pci->attr->pcidev.vendor_id == PCI_NVIDIA &&
-            pci->attr->pcidev.class_id == PCI_CLASS_BRIDGE_OTHER)
+        if (pci->attr->pcidev.vendor_id == PCI_NVIDIA && pci->attr->pcidev.class_id == PCI_CLASS_BRIDGE_OTHER)
             return true;
     return false;
 }
@@ -113,7 +109,8 @@ void dt_topo_board_link_packages(struct dt_topo *topo, const struct dt_topo_devi
             if (gpu->vendor == DT_VENDOR_INTEL)
                 dt_topo_path_set(topo, i, j, DT_PATH_XELINK, 0);
             else if (gpu->vendor == DT_VENDOR_AMD)
-                dt_topo_path_set(topo, i, j, DT_PATH_XGMI, devices->gpus[i] == devices->gpus[j] ? 0 : MODULE_LINKS);
+                dt_topo_path_set(topo, i, j, DT_PATH_XGMI,
+                                 devices->gpus[i] == devices->gpus[j] ? 0 : MODULE_LINKS);
         }
 }
 

@@ -49,14 +49,16 @@ static int choose_source(hwloc_topology_t hwloc, const struct dt_topo_read *read
         return 0;
     if (read->kind == DT_TOPO_READ_SYNTHETIC) {
         if (hwloc_topology_set_synthetic(hwloc, read->text) != 0)
-            return dt_error_set(err, "%s: '%s' is no synthetic topology: expected one such as 'pack:2 core:8 pu:1'",
-                                read->source, read->text);
+            return dt_error_set(
+                err, "%s: '%s' is no synthetic topology: expected one such as 'pack:2 core:8 pu:1'",
+                read->source, read->text);
         return 0;
     }
     if (check_xml(read, err))
         return -1;
     if (hwloc_topology_set_xmlbuffer(hwloc, read->text, (int)read->size + 1) != 0)
-        return dt_error_set(err, "%s cannot be read: expected a whole XML of hwloc 1.x or 2.x (lstopo --of xml)",
+        return dt_error_set(err,
+                            "%s cannot be read: expected a whole XML of hwloc 1.x or 2.x (lstopo --of xml)",
                             read->source);
     return 0;
 }
@@ -82,8 +84,8 @@ static hwloc_topology_t load(const struct dt_topo_read *read, struct dtrain_erro
         if (hwloc_topology_load(hwloc) == 0)
             return hwloc;
         dt_error_set(err, "%s cannot be loaded: expected %s", read->source,
-                     read->kind == DT_TOPO_READ_XML ? "a whole XML of hwloc 1.x or 2.x (lstopo --of xml)" :
-                                                      "a topology that hwloc understands");
+                     read->kind == DT_TOPO_READ_XML ? "a whole XML of hwloc 1.x or 2.x (lstopo --of xml)"
+                                                    : "a topology that hwloc understands");
     }
     hwloc_topology_destroy(hwloc);
     return NULL;
@@ -95,7 +97,8 @@ static int fill_numas(struct dt_topo *topo, hwloc_topology_t hwloc, struct dtrai
         struct dt_topo_numa *numa = &topo->numas[topo->numa_count];
 
         if (topo->numa_count == DT_TOPO_NUMAS_MAX || obj->os_index > CPU_MAX)
-            return dt_error_set(err, "%s has more than %u NUMA nodes, or one numbered %u: expected at most %d",
+            return dt_error_set(err,
+                                "%s has more than %u NUMA nodes, or one numbered %u: expected at most %d",
                                 topo->source, DT_TOPO_NUMAS_MAX, obj->os_index, CPU_MAX);
         numa->os_index = (int)obj->os_index;
         numa->is_gpu_memory = dt_topo_device_owns_memory(obj);
@@ -109,7 +112,8 @@ static int fill_numas(struct dt_topo *topo, hwloc_topology_t hwloc, struct dtrai
 /* Cores; where a source names none, each CPU is one. */
 static int fill_cores(struct dt_topo *topo, hwloc_topology_t hwloc, struct dtrain_error *err)
 {
-    hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    hwloc_obj_type_t type =
+        hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     int count = hwloc_get_nbobjs_by_type(hwloc, type);
 
     if (count <= 0 || (unsigned)count > DT_TOPO_CORES_MAX)
