@@ -1,2 +1,3 @@
+include bench/bind.mk
 include bench/startup.mk
 include bench/collectives.mk

@@ -1,7 +1,13 @@
 plugin_sources = \
+	plugin/allowed.c plugin/allowed.h \
+	plugin/binder.c plugin/binder.h \
+	plugin/bound.c plugin/bound.h \
 	plugin/cmdline.c plugin/cmdline.h \
+	plugin/devices.c plugin/devices.h \
+	plugin/driver.c plugin/driver.h \
 	plugin/gpus.c plugin/gpus.h \
 	plugin/launch.c plugin/launch.h \
+	plugin/lists.c plugin/lists.h \
 	plugin/master.c plugin/master.h \
 	plugin/node.c plugin/node.h \
 	plugin/options.c plugin/options.h \
@@ -25,9 +31,10 @@ endif
 # All of it from sources, so that what Slurm loads never has a sanitizer in it. Slurm's own symbols are
 # found when it loads the plugin, hence -z undefs.
 spank_dtrain_la_SOURCES = $(plugin_sources) $(libdttopo_la_SOURCES) $(libdtcore_la_SOURCES)
+spank_dtrain_la_LIBADD = $(DT_HWLOC_LIBS)
 EXTRA_spank_dtrain_la_DEPENDENCIES = plugin/spank_dtrain.map
 spank_dtrain_la_CPPFLAGS = $(plugin_cppflags) -DDT_SITE_CONF='"$(sysconfdir)/dtrain.conf"'
-spank_dtrain_la_CFLAGS = $(DT_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=default
+spank_dtrain_la_CFLAGS = $(DT_CFLAGS) $(DT_HWLOC_CFLAGS) $(DT_HARDENING_CFLAGS) -fvisibility=default
 spank_dtrain_la_LDFLAGS = -module -avoid-version -shared $(DT_HARDENING_LDFLAGS) -Wl,-z,undefs \
 	-Wl,--version-script=$(srcdir)/plugin/spank_dtrain.map
 EXTRA_DIST += plugin/spank_dtrain.map

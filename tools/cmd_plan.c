@@ -4,6 +4,7 @@
 #include "core/plan_wire.h"
 #include "tools/command.h"
 #include "tools/plan_groups.h"
+#include "tools/plan_machine.h"
 #include "tools/plan_options.h"
 #include "tools/plan_rank.h"
 #include "tools/plan_step.h"
@@ -53,33 +54,23 @@ static int print_plan(struct dt_out *out, const struct dt_plan *plan,
         return print_rank(out, plan, options, &groups, err);
     if (options->is_json) {
         dt_plan_print_json_open(out, plan, &groups.list);
+        if (dt_plan_machine_print_json(out, plan, options, err) != 0)
+            return -1;
         if (dt_plan_switches_print_json(out, plan, switches, err) != 0)
             return -1;
         dt_out_text(out, "}\n");
         return 0;
     }
+    if (options->is_svg)
+        return dt_plan_machine_print_svg(out, plan, options, err);
     dt_plan_print_text(out, plan);
+    if (dt_plan_machine_print_text(out, plan, options, err) != 0)
+        return -1;
     if (dt_plan_switches_print_text(out, plan, switches, err) != 0)
         return -1;
     if (is_anonymous)
         dt_out_text(out, "\nNo nodes were named: node0 and so on stand for any.\n");
     return 0;
-}
-
-static int plan_create(struct dt_plan **plan, const struct dt_plan_options *options,
-                       const struct dt_plan_step *step, struct dtrain_error *err)
-{
-    struct dt_plan_inputs inputs = {
-        .request = dt_request_layout(&options->request),
-        .tp_span = options->request.tp_span,
-        .backend = options->request.backend,
-        .gpus_per_node = options->gpus_per_node,
-    };
-
-    if (options->request.is_off)
-        return dt_error_set(err, "--dtrain=off asks for a step without a plan: leave it out");
-    dt_plan_step_inputs(step, &inputs);
-    return dt_plan_create(plan, &inputs, err);
 }
 
 static int plan_to_stdout(struct dt_out *out, const struct dt_plan_options *options,
@@ -94,7 +85,7 @@ static int plan_to_stdout(struct dt_out *out, const struct dt_plan_options *opti
         goto out;
     if (dt_plan_switches_apply(&switches, step, options->switches, err) != 0)
         goto out;
-    if (plan_create(&plan, options, step, err) != 0)
+    if (dt_plan_step_plan(&plan, step, options, err) != 0)
         goto out;
     if (print_plan(out, plan, options, switches, dt_plan_step_is_anonymous(step), err) != 0)
         goto out;

@@ -302,3 +302,19 @@ void dt_plan_step_inputs(const struct dt_plan_step *step, struct dt_plan_inputs 
     inputs->tasks = step->tasks;
     inputs->procids = step->procids;
 }
+
+int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step, const struct dt_plan_options *options,
+                      struct dtrain_error *err)
+{
+    struct dt_plan_inputs inputs = {
+        .request = dt_request_layout(&options->request),
+        .tp_span = options->request.tp_span,
+        .backend = options->request.backend,
+        .gpus_per_node = options->gpus_per_node,
+    };
+
+    if (options->request.is_off)
+        return dt_error_set(err, "--dtrain=off asks for a step without a plan: leave it out");
+    dt_plan_step_inputs(step, &inputs);
+    return dt_plan_create(plan, &inputs, err);
+}

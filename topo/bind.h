@@ -10,6 +10,7 @@
 
 #define DT_BIND_EXACT_GPUS_MAX 16u /* up to here the sum of link quality is the best there is */
 #define DT_BIND_REASON_MAX 256
+#define DT_BIND_TASKS_MAX 65536u /* of one node */
 
 enum { DT_BIND_GPU = 1 << 0, DT_BIND_CPU = 1 << 1, DT_BIND_NIC = 1 << 2, DT_BIND_MEM = 1 << 3 };
 
@@ -38,7 +39,10 @@ struct dt_binding {
     bool is_exact;         /* the best there is; else a heuristic's */
 };
 
-/* The caller frees with dt_binding_destroy(). Fewer GPUs than tasks leaves gpu -1 for all, and says so in the reasons. */
+/*
+ * The caller frees with dt_binding_destroy(). Fewer GPUs than tasks leaves gpu -1
+ * for all, and says so in the reasons. Failure: a request that is not of this node.
+ */
 int dt_bind(struct dt_binding **binding, const struct dt_topo *topo,
             const struct dt_bind_request *request, struct dtrain_error *err);
 void dt_binding_destroy(struct dt_binding *binding);

@@ -30,7 +30,8 @@ enum dt_path {
     DT_PATH_SWITCH, /* one PCIe switch (PIX) */
     DT_PATH_SWITCHES, /* several PCIe switches (PXB) */
     DT_PATH_BRIDGE, /* one host bridge (PHB) */
-    DT_PATH_SOCKET, /* one NUMA node or socket (NODE) */
+    DT_PATH_NUMA,   /* one NUMA node (NODE) */
+    DT_PATH_SOCKET, /* one socket, over several NUMA nodes */
     DT_PATH_SYSTEM, /* across sockets (SYS) */
     DT_PATH_UNKNOWN,
     DT_PATH_COUNT,
@@ -48,25 +49,32 @@ struct dt_topo_gpu {
     enum dt_vendor vendor;
     int part;     /* which of several GPUs behind one function (CPX, MIG, tiles); -1: the only one */
     int package;  /* GCDs of one module share it; -1: not known or alone */
-    int numa;     /* os index of the nearest NUMA node with CPUs; -1: not known */
+    int numa;     /* os index of the NUMA node it sits at, never GPU memory; -1: not known */
     int socket;   /* os index; -1: not known */
     hwloc_bitmap_t cpus; /* os indices; empty: not known. Owned */
 };
 
-enum dt_nic_kind { DT_NIC_INFINIBAND, DT_NIC_ROCE, DT_NIC_SLINGSHOT, DT_NIC_EFA, DT_NIC_OMNIPATH, DT_NIC_ETHERNET };
+enum dt_nic_kind {
+    DT_NIC_INFINIBAND,
+    DT_NIC_ROCE,
+    DT_NIC_SLINGSHOT,
+    DT_NIC_EFA,
+    DT_NIC_OMNIPATH,
+    DT_NIC_ETHERNET,
+};
 
 struct dt_topo_nic {
     char name[DT_TOPO_NAME_MAX]; /* "mlx5_0", "hsi0" */
     char pci[DT_TOPO_PCI_MAX];
     enum dt_nic_kind kind;
-    bool is_used; /* false: storage, management, down or plain Ethernet beside a fabric */
+    bool is_used; /* false: storage, management, plain Ethernet, or RoCE beside InfiniBand */
     int numa, socket;
     hwloc_bitmap_t cpus;
 };
 
 struct dt_topo_numa {
     int os_index;
-    bool is_gpu_memory; /* without CPUs */
+    bool is_gpu_memory; /* of a device: no CPUs of its own, and nothing to bind to */
     hwloc_bitmap_t cpus;
 };
 
@@ -94,7 +102,11 @@ void dt_topo_destroy(struct dt_topo *topo);
  */
 int dt_topo_check(const struct dt_topo *topo, struct dtrain_error *err);
 
-/* Relative quality of a path, higher is better: what tensor-parallel groups add up. Monotone in enum dt_path and count. */
+/*
+ * Relative quality of a path, higher is better: what tensor-parallel groups add
+ * up. Monotone in enum dt_path and count; any link counts for more than the sum
+ * of what PCIe paths differ by.
+ */
 uint32_t dt_path_quality(struct dt_path_info path);
 
 #endif
