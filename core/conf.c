@@ -12,6 +12,7 @@
 enum key {
     KEY_TP_SPAN,
     KEY_ORDER,
+    KEY_NODE_ORDER,
     KEY_BACKEND,
     KEY_PORT_MIN,
     KEY_PORT_MAX,
@@ -79,6 +80,20 @@ static int parse_order(struct dt_conf *conf, const char *value, struct dtrain_er
     return 0;
 }
 
+static int parse_node_order(struct dt_conf *conf, const char *value, struct dtrain_error *err)
+{
+    static const char *const words[] = {
+        [DT_NODE_ORDER_SWITCHES] = "switches",
+        [DT_NODE_ORDER_SLURM] = "slurm",
+    };
+    unsigned index;
+
+    if (dt_parse_word(&index, value, words, 2, "node_order", err) != 0)
+        return -1;
+    conf->node_order = (enum dt_node_order_choice)index;
+    return 0;
+}
+
 static int parse_port(uint16_t *port, const char *value, const char *what, struct dtrain_error *err)
 {
     uint32_t number;
@@ -117,6 +132,9 @@ static const struct dt_conf_key keys[KEY_COUNT] = {
     [KEY_TP_SPAN] = {"tp_span", "node|any", "node", "whether a tensor-parallel group may cross nodes",
                      parse_tp_span},
     [KEY_ORDER] = {"order", "AXES", DT_ORDER_DEFAULT, "axes, fastest first", parse_order},
+    [KEY_NODE_ORDER] = {"node_order", "switches|slurm", "switches",
+                        "the order of a step's nodes: by the cluster's switches, or as Slurm lists them",
+                        parse_node_order},
     [KEY_BACKEND] = {"backend", "auto|nccl|host", "auto", "what moves the data", parse_backend},
     [KEY_PORT_MIN] = {"port_min", "PORT", "20000",
                       "lowest MASTER_PORT; keep the range out of net.ipv4.ip_local_port_range",

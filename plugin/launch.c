@@ -13,6 +13,7 @@
 #include "options.h"
 #include "site.h"
 #include "step.h"
+#include "switches.h"
 
 #define MPI_VARIABLE "SLURM_MPI_TYPE"
 
@@ -301,6 +302,8 @@ int dt_launch_step(const struct dt_launch *launch, spank_t spank, const struct d
         return -1;
     warn_of_mpi(launch);
     rc = dt_step_load(&step, spank, err);
+    if (rc == 0 && conf.node_order == DT_NODE_ORDER_SWITCHES)
+        dt_switches_order_step(&step);
     if (rc == 0)
         rc = launch_on(launch, &step, &conf, request, err);
     dt_step_free(&step);

@@ -6,8 +6,11 @@ include tests/boot.mk
 include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
+include tests/topo.mk
+include tests/binder.mk
 include tests/train.mk
 include tests/bind.mk
+include tests/switches.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

@@ -29,6 +29,8 @@ struct fake {
     const char *tres_per_node, *tres_per_step;
     uint16_t restart_count;
     const char *node_address; /* NULL: the controller does not say */
+    const struct topo_info *switches; /* NULL: no topology */
+    uint32_t switch_count;
     bool is_silent;           /* the controller answers nothing but the layout */
     /* the task's environment: name, value, name, value, ... */
     const char *setenv_fails; /* name of a variable that cannot be set */

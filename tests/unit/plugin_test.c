@@ -385,6 +385,9 @@ static int start_node(void)
     return rc | slurm_spank_init_post_opt(NULL, 0, NULL);
 }
 
+/* A node's place in the plan need not be its place in Slurm's list. */
+#define PLAN_SWAPPED PLAN_HEAD "nodes=n[2,1];tasks=2(x2);procids=1+2:2,0+2:2;" PLAN_TAIL
+
 static int start_task(int local)
 {
     fake.task_id = local;
@@ -425,6 +428,17 @@ static void test_environment(void)
         tap_ok(value != NULL && strcmp(value, expected[i][1]) == 0, "%s is %s (%s)", expected[i][0],
                expected[i][1], value ? value : "not set");
     }
+    end_node();
+}
+
+static void test_node_order(void)
+{
+    set_node();
+    fake_put(DT_PLAN_WIRE_NAME, PLAN_SWAPPED);
+    tap_ok(start_node() == 0 && start_task(1) == 0 && fake.said[0] == '\0',
+           "Slurm's second node is the plan's first: %s", fake.said);
+    tap_ok(strcmp(fake_get("RANK"), "1") == 0 && strcmp(fake_get("GROUP_RANK"), "0") == 0,
+           "its second task is rank 1");
     end_node();
 }
 
@@ -471,9 +485,9 @@ static const struct {
     {"a node's tasks",
      "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=3,1;"
      "procids=0+4:1;" PLAN_TAIL,
-     "number of tasks on this node 1, Slurm says 2"},
+     "number of tasks on this node 3, Slurm says 2"},
     {"other task ids", PLAN_HEAD "nodes=n[1-2];tasks=2(x2);procids=0+4:1;" PLAN_TAIL,
-     "the plan says task id 2, Slurm says 1"},
+     "the plan says task id 0, Slurm says 1"},
     {"other sizes",
      "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);"
      "procids=0+2:2/2:1;" PLAN_TAIL,
@@ -523,6 +537,9 @@ static void test_failing_items(void)
     set_node();
     fake.node_id = 2;
     check_failed("a place behind the last node", "highest place of a node 1, Slurm says 2", start_node());
+    set_node();
+    fake.local_to_global[0] = 9;
+    check_failed("a task behind the last", "highest task id 3, Slurm says 9", start_node());
     set_node();
     fake.local_tasks = 0;
     check_failed("a node without tasks", "Slurm says that this node has 0 tasks: expected 1 to 65535",
@@ -699,6 +716,7 @@ int main(int argc, char **argv)
     test_cmdlines();
     test_environment();
     test_untouched_steps();
+    test_node_order();
     test_tampered();
     test_failing_items();
     test_refused_remotely();
