@@ -6,8 +6,6 @@ include tests/boot.mk
 include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
-include tests/topo.mk
-include tests/binder.mk
 include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk
