@@ -153,7 +153,8 @@ static const struct dt_option options[] = {
     {"dtrain-report", "text|json", DT_ARGUMENT_OPTIONAL, "print who is where on stderr before the tasks "
                                                          "start", apply_report},
     {"dtrain-bind", "WHAT", DT_ARGUMENT_REQUIRED,
-     "what each task is bound to: some of gpu,cpu,nic,mem (default all), or none; verbose says it", apply_bind},
+     "what each task is bound to: some of gpu,cpu,nic,mem (default all), or none; verbose says it",
+     apply_bind},
     {"dtrain-visible", "all|own", DT_ARGUMENT_REQUIRED,
      "a task sees its node's GPUs, its own at index LOCAL_RANK, or its own only (default all)",
      apply_visible},
