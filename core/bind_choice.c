@@ -22,7 +22,7 @@ static int parse_words(unsigned *seen, const char *value, const char *what, stru
 {
     char text[DT_BIND_CHOICE_MAX];
     char shown[DT_PARSE_SHOWN_MAX + 4];
-    char *word = text, *comma;
+    char *rest = text;
 
     if (value == NULL || strlen(value) >= sizeof(text))
         return dt_error_set(err, "%s: '%s' is not understood: expected some of gpu,cpu,nic,mem, none, or "
@@ -30,19 +30,16 @@ static int parse_words(unsigned *seen, const char *value, const char *what, stru
                             what, dt_parse_shown(shown, value ? value : ""));
     strcpy(text, value);
     *seen = 0;
-    do {
+    while (rest != NULL) {
+        const char *word = strsep(&rest, ",");
         unsigned index;
 
-        comma = strchr(word, ',');
-        if (comma != NULL)
-            *comma = '\0';
         if (dt_parse_word(&index, word, item_words, WORD_COUNT, what, err))
             return -1;
         if (*seen & 1u << index)
             return dt_error_set(err, "%s: %s stands there twice: expected each word once", what, word);
         *seen |= 1u << index;
-        word = comma + 1;
-    } while (comma != NULL);
+    }
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/bind_choice.h"
 #include "runtime/backend.h"
 #include "runtime/backend_nccl.h"
 
@@ -102,14 +103,26 @@ static int check_version(struct dtrain_error *err)
     return 0;
 }
 
+/* The step was asked to show each task its own device only. */
+static bool sees_own_only(void)
+{
+    const char *text = getenv(DT_BIND_CHOICE_NAME);
+    struct dt_bind_choice choice;
+
+    return text != NULL && dt_bind_choice_decode(&choice, text, NULL) == 0 &&
+           choice.visible == DT_VISIBLE_OWN && choice.items & 1u << DT_BIND_ITEM_GPU;
+}
+
 static int nccl_open(void **state, const struct dt_backend_env *env, struct dtrain_error *err)
 {
     struct nccl_state *new;
-    int devices;
+    int devices, device = env->local_rank;
 
     if (check_version(err) || cuda_check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount", err))
         return -1;
-    if (env->local_rank >= devices)
+    if (devices == 1 && sees_own_only())
+        device = 0;
+    if (device >= devices)
         return dt_error_set(err,
                             "local rank %d has no GPU: %d visible; use --gpus-per-node=N (not "
                             "--gpus-per-task, which hides "
@@ -118,7 +131,7 @@ static int nccl_open(void **state, const struct dt_backend_env *env, struct dtra
     new = calloc(1, sizeof(*new));
     if (new == NULL)
         return dt_error_memory(err, sizeof(*new), "the NCCL backend");
-    new->device = env->local_rank;
+    new->device = device;
     new->timeout_ms = env->timeout_ms;
     new->log = env->log;
     if (device_use(new, err) || cuda_check(cudaMalloc(&new->barrier_byte, 1), "cudaMalloc", err)) {
