@@ -23,7 +23,8 @@ static int handle_here(struct dt_control *control, struct dt_link *link, struct 
     if (!dt_reader_is_done(reader) || dt_tree_find(control, link->rank, DT_LINK_CHILD) != NULL)
         return -1;
     link->role = DT_LINK_CHILD;
-    control->told_count += control->is_stopped;
+    if (control->is_stopped)
+        dt_tree_count_told(control, link->role);
     return 0;
 }
 

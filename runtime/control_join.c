@@ -29,10 +29,9 @@ static void wait_turn(struct dt_control *control, const struct dt_seek *seek, co
 /* Also a rank that knows the end has still to tell its parent. */
 static bool is_settled(const struct dt_control *control, const struct dt_seek *seek)
 {
-    uint32_t parent = dt_control_parent(control->plan, control->rank);
-
-    return control->is_stopped ? seek->gave_up || dt_tree_is_linked(control, parent)
-                               : control->phase == DT_PHASE_UP;
+    if (control->is_stopped)
+        return control->is_parent_told || seek->gave_up;
+    return control->phase == DT_PHASE_UP;
 }
 
 /* Children that did not connect yet are told when they do. */

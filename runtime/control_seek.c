@@ -103,6 +103,18 @@ static void call_parent(struct dt_seek *seek, uint32_t parent, const struct dt_c
         give_up(seek, seek->why.text);
 }
 
+/* One that is told why the world ended has gone. */
+static bool wants_parent(struct dt_seek *seek, uint32_t parent)
+{
+    struct dt_control *control = seek->control;
+    bool wants;
+
+    pthread_mutex_lock(&control->lock);
+    wants = !control->is_parent_told && !dt_tree_is_linked(control, parent);
+    pthread_mutex_unlock(&control->lock);
+    return wants;
+}
+
 static void seek_parent(struct dt_seek *seek, const struct dt_deadline *limit)
 {
     uint32_t parent = dt_control_parent(seek->control->plan, seek->control->rank);
@@ -110,7 +122,7 @@ static void seek_parent(struct dt_seek *seek, const struct dt_deadline *limit)
     struct dtrain_error err;
     int rc;
 
-    if (seek->gave_up || is_linked(seek, parent))
+    if (seek->gave_up || !wants_parent(seek, parent))
         return;
     rc = find(seek, parent, &seat, &err);
     if (rc > 0)

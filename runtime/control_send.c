@@ -19,7 +19,7 @@ void dt_control_send_stop(struct dt_control *control, struct dt_link *link)
 
     dt_buffer_text(&link->out, control->stop_text);
     dt_control_send_end(control, link, begin);
-    control->told_count += link->role == DT_LINK_CHILD;
+    dt_tree_count_told(control, link->role);
 }
 
 void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank, const char *text)

@@ -54,6 +54,7 @@ struct dt_control {
     bool is_stopped;
     char stop_text[DT_MESSAGE_TEXT_MAX];
     uint32_t told_count; /* children that know, or are dead */
+    bool is_parent_told; /* the same of the parent; rank 0 has none to tell */
 
     uint64_t *cancelled; /* channels on which no connection is waited for any more */
     size_t cancelled_count;
@@ -109,6 +110,8 @@ void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
+/* The other end of the link knows that the world is stopped, or will never. */
+void dt_tree_count_told(struct dt_control *control, enum dt_link_role role);
 /* Whether all children know that the world is stopped. */
 bool dt_tree_is_told(const struct dt_control *control);
 

@@ -68,6 +68,12 @@ struct dt_link *dt_tree_parent(const struct dt_control *control)
 
 /* ---- The end of the world, and deaths ---------------------------------------- */
 
+void dt_tree_count_told(struct dt_control *control, enum dt_link_role role)
+{
+    control->told_count += role == DT_LINK_CHILD;
+    control->is_parent_told = control->is_parent_told || role == DT_LINK_PARENT;
+}
+
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from)
 {
     if (control->is_stopped || control->phase == DT_PHASE_DONE)
@@ -78,7 +84,7 @@ void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_
         if (i != from)
             dt_control_send_stop(control, i);
         else
-            control->told_count += i->role == DT_LINK_CHILD;
+            dt_tree_count_told(control, i->role);
     }
 }
 
@@ -130,8 +136,8 @@ void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error)
     char who[DT_RANK_TEXT_MAX], text[DT_MESSAGE_TEXT_MAX];
 
     link_remove(control, link);
-    if (role == DT_LINK_CHILD && !control->is_stopped)
-        control->told_count++;
+    if (!control->is_stopped)
+        dt_tree_count_told(control, role);
     if ((role & DT_LINK_TREE) == 0 || said_bye)
         return;
     snprintf(text, sizeof(text), "%s died%s%s (seen by rank %u)",

@@ -244,7 +244,7 @@ static const struct fork_row rows[] = {
     {"a rank with another tp, without the fence", {4, 4, 4, 2, 1}, LATE_MS, body_other_layout,
      .odd = 5, .other = {4, 4, 2, 2, 1}, .no_fence = ALL_RANKS,
      .words = {"rank 5 on n2 was started with tp=2 pp=2 dp=4 order=tp-cp-ep-dp-pp, rank 0 with tp=4 pp=2"}},
-    {"a rank on another node that does not see rank 0", {4, 4, 4, 2, 1}, LATE_MS, body_other_host,
+    {"a rank on another node that does not see rank 0", {4, 4, 4, 2, 1}, SHORT_MS, body_other_host,
      .odd = 4, .no_fence = ALL_RANKS & ~NODE_1, .blind = NODE_2, .unseen = NODE_1,
      .words = {"rank 4 (task 4): the plan puts it on n2", "this is n7"}},
     {"a leaf that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
