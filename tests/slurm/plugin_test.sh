@@ -176,7 +176,7 @@ test_refusals() {
   refused "a negative value" "--dtrain-tp: '-2'" 255 -n2 --dtrain-tp=-2
   refused "an empty value" "--dtrain-pp" 255 -n2 --dtrain-pp=
   refused "a huge value" "--dtrain-pp: '99999999999999999999'" 255 -n2 --dtrain-pp=99999999999999999999
-  refused "a size over the world" "1 tasks are too few" 1 -n1 --dtrain-pp=16777216
+  refused "a size over the world" "1 task is too few" 1 -n1 --dtrain-pp=16777216
   refused "garbage" "--dtrain-order" 255 -n2 --dtrain-order=tp-qp
   refused "garbage for a word" "--dtrain-backend: 'mpi'" 255 -n2 --dtrain-backend=mpi
   laid 4 "groups over nodes where they may" -N2 --ntasks-per-node=2 --dtrain-tp=4 --dtrain-tp-span=any
