@@ -114,12 +114,14 @@ static int publish(struct dtrain_world *world, const struct dt_card *card, struc
 }
 
 /*
- * Not for long: a fence that waits for a task that starts late ends by itself, but Slurm can lose a message of
- * it. A slurmstepd that forks its tasks has their user's id for a moment, and 22.05 then rejects the connection
- * of a faster node, which nobody makes again: the fence ends on the one node, never on the others, and the
- * other's cards cannot be had in one direction. So the ranks find each other without it: each asks for its
- * parent's card and connects, and after the same time the parents ask for the cards of the leaders below that
- * did not come, and connect to them.
+ * A fence that is late is gone on without. It is late when a task starts after
+ * the others, which is no fault, and when Slurm lost a message of it: slurmstepd
+ * has the user's effective id while it forks the tasks, cannot decode the
+ * credential of a faster node then, rejects its connection, and nobody makes it
+ * again (Slurm 22.05). That fence ends on one node and never on the others, and
+ * two nodes see each other's cards in one direction only. So every rank connects
+ * to its parent once it has the parent's card, and a parent to the leaders below
+ * that it still lacks: one of the two can.
  */
 static int patience_ms(const struct dtrain_world *world)
 {
@@ -226,8 +228,8 @@ static void say_late(const struct dtrain_world *world)
 
     if (n > 0)
         dt_log(&world->log, DT_LOG_INFO,
-               "%u of %u ranks connected without the fence, which did not end within %.4g s: tasks came late, "
-               "or a message of %s was lost",
+               "%u of %u ranks connected without the fence, which did not end within %.4g s: tasks came "
+               "late, or a message of %s was lost",
                n, dt_plan_world(world->plan), patience_ms(world) / 1000.0, world->boot->name);
 }
 

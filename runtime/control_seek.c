@@ -22,12 +22,13 @@ void dt_seek_begin(struct dt_seek *seek, struct dt_control *control, const struc
 {
     int kept_ms = deadline->timeout_ms / ASK_DIVISOR;
 
-    *seek = (struct dt_seek){.control = control, .seats = seats, .deadline = *deadline, .unreached = DT_RANK_NONE};
+    *seek = (struct dt_seek){.control = control, .seats = seats, .deadline = *deadline};
+    seek->unreached = DT_RANK_NONE;
     seek->call_ns = after_ms(dt_now_ns(), seats->patience_ms);
     seek->ask_ns = after_ms(deadline->at_ns, -(kept_ms < ASK_MOST_MS ? kept_ms : ASK_MOST_MS));
 }
 
-static bool is_linked(struct dt_seek *seek, uint32_t rank)
+static bool is_linked(const struct dt_seek *seek, uint32_t rank)
 {
     bool linked;
 
@@ -37,7 +38,7 @@ static bool is_linked(struct dt_seek *seek, uint32_t rank)
     return linked;
 }
 
-static void stop(struct dt_seek *seek, const char *text)
+static void stop(const struct dt_seek *seek, const char *text)
 {
     pthread_mutex_lock(&seek->control->lock);
     dt_tree_stop(seek->control, text, NULL);
@@ -51,7 +52,8 @@ static struct dt_deadline within(int ms, const struct dt_deadline *limit)
     return deadline.at_ns < limit->at_ns ? deadline : *limit;
 }
 
-static int find(struct dt_seek *seek, uint32_t rank, struct dt_control_seat *seat, struct dtrain_error *err)
+static int find(const struct dt_seek *seek, uint32_t rank, struct dt_control_seat *seat,
+                struct dtrain_error *err)
 {
     return seek->seats->find(seek->seats->context, rank, seat, err);
 }
@@ -64,7 +66,7 @@ static void give_up(struct dt_seek *seek, const char *text)
     stop(seek, text);
 }
 
-/* It may have called in the meantime. The greeting goes under the lock: after it no call is taken. */
+/* The parent may have called meanwhile. The greeting goes under the lock: from then on no call is taken. */
 static void greet_parent(struct dt_seek *seek, int fd, const struct dt_greeting *greeting)
 {
     struct dt_control *control = seek->control;
@@ -98,13 +100,14 @@ static void call_parent(struct dt_seek *seek, uint32_t parent, const struct dt_c
     }
     is_refused = errno == ECONNREFUSED;
     seek->unreached = parent;
-    dt_error_prefix(&seek->why, "%s, whom this rank reports to", dt_rank_text(plan, parent, who, sizeof(who)));
+    dt_error_prefix(&seek->why, "%s, whom this rank reports to",
+                    dt_rank_text(plan, parent, who, sizeof(who)));
     if (is_refused)
         give_up(seek, seek->why.text);
 }
 
-/* One that is told why the world ended has gone. */
-static bool wants_parent(struct dt_seek *seek, uint32_t parent)
+/* Not one that knows that the world ended: it may have gone. */
+static bool wants_parent(const struct dt_seek *seek, uint32_t parent)
 {
     struct dt_control *control = seek->control;
     bool wants;
@@ -178,8 +181,11 @@ static void seek_children(struct dt_seek *seek, const struct dt_deadline *limit)
 
 /* ---- Who did not come ---------------------------------------------------------- */
 
-/* The tree names them, but a rank without a parent, and rank 0, have nobody above who would. */
-static bool must_name(struct dt_seek *seek)
+/*
+ * The tree names the missing below each rank. Rank 0, and a rank whose parent
+ * is missing, have nobody above who puts these together: they ask for all cards.
+ */
+static bool must_name(const struct dt_seek *seek)
 {
     struct dt_control *control = seek->control;
     uint32_t parent = dt_control_parent(control->plan, control->rank);
@@ -206,7 +212,7 @@ static void ask_all(struct dt_seek *seek)
 }
 
 /* No card of a rank whose leader is connected without one: of that node nothing can be seen from here. */
-static bool is_missing(struct dt_seek *seek, uint32_t rank)
+static bool is_missing(const struct dt_seek *seek, uint32_t rank)
 {
     const struct dt_plan *plan = seek->control->plan;
     uint32_t leader = dt_plan_node_first(plan, dt_plan_rank_node(plan, rank));
@@ -217,7 +223,7 @@ static bool is_missing(struct dt_seek *seek, uint32_t rank)
     return !is_linked(seek, leader) || find(seek, leader, &seat, NULL) != 0;
 }
 
-static void name_missing(struct dt_seek *seek)
+static void name_missing(const struct dt_seek *seek)
 {
     struct dt_control *control = seek->control;
     uint32_t parent = dt_control_parent(control->plan, control->rank);

@@ -264,7 +264,7 @@ struct dt_link *dt_tree_add(struct dt_control *control, int fd, uint32_t rank, e
     return link;
 }
 
-/* What the parent must know and had nobody to be told by yet. */
+/* This rank's subtree may have been complete before. */
 struct dt_link *dt_tree_add_parent(struct dt_control *control, int fd, bool is_call)
 {
     uint32_t parent = dt_control_parent(control->plan, control->rank);

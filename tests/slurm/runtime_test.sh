@@ -93,6 +93,17 @@ END
 lab_expect 1 "no interface 'nosuchif0'" "a task that cannot listen" "${step[@]}" "$work/other_ifname"
 t_ok "is heard by all" said 16 "this machine has no interface 'nosuchif0'"
 
+# ---- Late ranks --------------------------------------------------------------------------------
+
+script late9 <<END
+[ "\$SLURM_PROCID" = 9 ] && sleep 5
+exec "$hello"
+END
+lab_expect 0 " of 16 ranks connected without the fence, which did not end within 3 s" "a task that starts 5 s late joins" \
+  env DTRAIN_LOG=info "${step[@]}" "$work/late9"
+t_ok "all 16 ranks say hello in spite of it" said 16 " of 16 on n"
+t_ok "it is said once" said 1 "connected without the fence"
+
 # ---- What says why --------------------------------------------------------------------------
 
 lab_expect 1 "start it with srun --mpi=pmix" "a step without PMIx" "${step[@]}" --mpi=none "$hello"

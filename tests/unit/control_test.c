@@ -498,7 +498,8 @@ static void test_missing_child(void)
     pthread_join(pair.threads[0], NULL);
     tap_ok(pair.rcs[0] < 0, "a child that does not join is missed");
     tap_holds(pair.errors[0].text,
-              "rank 1 (task 1) on n2 did not come within 0.4 s: it exited, crashed, or waits before dtrain_init",
+              "rank 1 (task 1) on n2 did not come within 0.4 s: it exited, crashed, or waits before "
+              "dtrain_init",
               "and named");
     pair_end(&pair);
 }
