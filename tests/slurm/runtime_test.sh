@@ -146,7 +146,8 @@ kill -9 \$!
 wait
 exit 0
 END
-lab_expect 1 "waited 3 s for rank 5 on n2" "a stopped rank is named at the deadline" env DTRAIN_TIMEOUT=3 "${step[@]}" "$work/stops5"
+# Which rank's deadline passes first is chance: it may name one that itself waits, and all say whom they waited for.
+lab_expect 1 "for rank 5 on n2" "a stopped rank is named at the deadline" env DTRAIN_TIMEOUT=3 "${step[@]}" "$work/stops5"
 t_ok "the 15 others end" said_by 15 "hello: rank " "waited 3 s for"
 
 # The link of n4 is cut once all are up. Ranks on n4 and elsewhere wait for each other in vain.
