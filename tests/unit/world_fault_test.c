@@ -68,7 +68,7 @@ static void body_missing(struct fork_step *step, uint32_t rank, char said[FORK_T
         init_and_say(step, rank, NULL, NULL, said);
 }
 
-/* Both odd ones are missing, and nobody else is named. */
+/* The silent ones never come, and nobody else is named. */
 static void body_missing_only(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
     char text[FORK_TEXT_MAX] = "";
