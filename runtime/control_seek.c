@@ -40,9 +40,12 @@ static bool is_linked(const struct dt_seek *seek, uint32_t rank)
 
 static void stop(const struct dt_seek *seek, const char *text)
 {
-    pthread_mutex_lock(&seek->control->lock);
-    dt_tree_stop(seek->control, text, NULL);
-    pthread_mutex_unlock(&seek->control->lock);
+    struct dt_control *control = seek->control;
+
+    pthread_mutex_lock(&control->lock);
+    if (control->phase < DT_PHASE_UP)
+        dt_tree_stop(control, text, NULL);
+    pthread_mutex_unlock(&control->lock);
 }
 
 static struct dt_deadline within(int ms, const struct dt_deadline *limit)
@@ -60,10 +63,17 @@ static int find(const struct dt_seek *seek, uint32_t rank, struct dt_control_sea
 
 /* ---- The parent --------------------------------------------------------------- */
 
+/* Unless its call came meanwhile. */
 static void give_up(struct dt_seek *seek, const char *text)
 {
-    seek->gave_up = true;
-    stop(seek, text);
+    struct dt_control *control = seek->control;
+
+    pthread_mutex_lock(&control->lock);
+    if (dt_tree_parent(control) == NULL && control->phase < DT_PHASE_UP) {
+        seek->gave_up = true;
+        dt_tree_stop(control, text, NULL);
+    }
+    pthread_mutex_unlock(&control->lock);
 }
 
 /* The parent may have called meanwhile. The greeting goes under the lock: from then on no call is taken. */
