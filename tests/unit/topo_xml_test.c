@@ -44,6 +44,7 @@
 #define FABRIC(name, lid)                                                                                    \
     "<object type=\"OSDev\" name=\"" name "\" osdev_type=\"3\"><info name=\"Port1LID\" value=\"" lid         \
     "\"/></object>\n"
+#define V100 "0302 [10de:1db1]"
 #define A100 "0302 [10de:20b0]"
 #define IB "0207 [15b3:101b]"
 
@@ -111,6 +112,21 @@ static const struct row rows[] = {
               {"0000:c1:00.0", "", -1, 1, 0},
               {"0000:c6:00.0", "", -1, 1, 0}},
      .paths = {{0, 1, DT_PATH_XGMI, 4}, {1, 2, DT_PATH_SYSTEM, 0}}},
+    {.name = "a hybrid cube mesh",
+     .socket0 = HOST("00-7f") BARE("0000:06:00.0", V100) BARE("0000:07:00.0", V100) BARE("0000:0a:00.0", V100)
+         BARE("0000:0b:00.0", V100) END,
+     .socket1 = HOST("80-ff") BARE("0000:85:00.0", V100) BARE("0000:86:00.0", V100) BARE("0000:89:00.0", V100)
+         BARE("0000:8a:00.0", V100) END,
+     .machine = "<info name=\"Architecture\" value=\"x86_64\"/>",
+     .gpus = {{"0000:06:00.0", "", -1, -1, 0},
+              {"0000:07:00.0", "", -1, -1, 0},
+              {"0000:0a:00.0", "", -1, -1, 0},
+              {"0000:0b:00.0", "", -1, -1, 0},
+              {"0000:85:00.0", "", -1, -1, 1},
+              {"0000:86:00.0", "", -1, -1, 1},
+              {"0000:89:00.0", "", -1, -1, 1},
+              {"0000:8a:00.0", "", -1, -1, 1}},
+     .paths = {{0, 3, DT_PATH_NVLINK, 2}, {0, 1, DT_PATH_NVLINK, 1}, {0, 5, DT_PATH_SYSTEM, 0}}},
     {.name = "NVSwitch",
      .socket0 =
          HOST("00-7f") BARE("0000:01:00.0", "0302 [10de:2321]") BARE("0000:05:00.0", "0680 [10de:22a3]") END,
