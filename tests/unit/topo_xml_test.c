@@ -169,9 +169,9 @@ static const struct row rows[] = {
 
 static void build(char text[TEXT_MAX], const struct row *row)
 {
-    snprintf(text, TEXT_MAX, "%s%s%s%s%s%s%s%s%s%s%s", HEAD("2.0"), SOCKET("0", "0x1"),
-             row->socket0 ? row->socket0 : "", END, SOCKET("1", "0x2"), row->socket1 ? row->socket1 : "", END,
-             row->machine ? row->machine : "", END, row->tail ? row->tail : "", "</topology>\n");
+    snprintf(text, TEXT_MAX, "%s%s%s%s%s%s%s%s%s%s%s", HEAD("2.0"), row->machine ? row->machine : "",
+             SOCKET("0", "0x1"), row->socket0 ? row->socket0 : "", END, SOCKET("1", "0x2"),
+             row->socket1 ? row->socket1 : "", END, END, row->tail ? row->tail : "", "</topology>\n");
 }
 
 static bool is_as_expected(const struct dt_topo_gpu *gpu, const struct expected_gpu *expected)
