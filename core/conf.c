@@ -12,11 +12,14 @@
 enum key {
     KEY_TP_SPAN,
     KEY_ORDER,
+    KEY_NODE_ORDER,
     KEY_BACKEND,
     KEY_PORT_MIN,
     KEY_PORT_MAX,
     KEY_MPI,
     KEY_REPORT,
+    KEY_BIND,
+    KEY_VISIBLE,
     KEY_COUNT
 };
 
@@ -50,6 +53,21 @@ static int parse_report(struct dt_conf *conf, const char *value, struct dtrain_e
     return 0;
 }
 
+static int parse_bind(struct dt_conf *conf, const char *value, struct dtrain_error *err)
+{
+    return dt_bind_choice_parse_items(&conf->bind_items, &conf->is_bind_verbose, value, "bind", err);
+}
+
+static int parse_visible(struct dt_conf *conf, const char *value, struct dtrain_error *err)
+{
+    unsigned index;
+
+    if (dt_parse_word(&index, value, dt_visible_words, 2, "visible", err) != 0)
+        return -1;
+    conf->visible = (enum dt_visible_mode)index;
+    return 0;
+}
+
 /* The option of the same name knows what an order is. */
 static int parse_order(struct dt_conf *conf, const char *value, struct dtrain_error *err)
 {
@@ -59,6 +77,17 @@ static int parse_order(struct dt_conf *conf, const char *value, struct dtrain_er
     if (dt_request_apply(&request, "dtrain-order", value, err) != 0)
         return -1;
     strcpy(conf->order, request.order);
+    return 0;
+}
+
+static int parse_node_order(struct dt_conf *conf, const char *value, struct dtrain_error *err)
+{
+    static const char *const words[] = {[DT_NODE_ORDER_SWITCHES] = "switches", [DT_NODE_ORDER_SLURM] = "slurm"};
+    unsigned index;
+
+    if (dt_parse_word(&index, value, words, 2, "node_order", err) != 0)
+        return -1;
+    conf->node_order = (enum dt_node_order_choice)index;
     return 0;
 }
 
@@ -100,6 +129,9 @@ static const struct dt_conf_key keys[KEY_COUNT] = {
     [KEY_TP_SPAN] = {"tp_span", "node|any", "node", "whether a tensor-parallel group may cross nodes",
                      parse_tp_span},
     [KEY_ORDER] = {"order", "AXES", DT_ORDER_DEFAULT, "axes, fastest first", parse_order},
+    [KEY_NODE_ORDER] = {"node_order", "switches|slurm", "switches",
+                        "the order of a step's nodes: by the cluster's switches, or as Slurm lists them",
+                        parse_node_order},
     [KEY_BACKEND] = {"backend", "auto|nccl|host", "auto", "what moves the data", parse_backend},
     [KEY_PORT_MIN] = {"port_min", "PORT", "20000",
                       "lowest MASTER_PORT; keep the range out of net.ipv4.ip_local_port_range",
@@ -109,6 +141,11 @@ static const struct dt_conf_key keys[KEY_COUNT] = {
                  "what srun is given for SLURM_MPI_TYPE in a dtrain step; none leaves it alone", parse_mpi},
     [KEY_REPORT] = {"report", "off|text|json", "off",
                     "print who is where on stderr before the tasks start", parse_report},
+    [KEY_BIND] = {"bind", "gpu,cpu,nic,mem|none|verbose", "gpu,cpu,nic,mem",
+                  "what each task is bound to; none leaves all of it to Slurm", parse_bind},
+    [KEY_VISIBLE] = {"visible", "all|own", "all",
+                     "all: a task sees its node's GPUs, the own one at index LOCAL_RANK; own: only that one",
+                     parse_visible},
 };
 
 const struct dt_conf_key *dt_conf_keys(size_t *count)

@@ -106,8 +106,8 @@ static void json_groups(struct dt_out *out, const struct dt_layout *layout, enum
     dt_out_text(out, "}");
 }
 
-void dt_plan_print_json(struct dt_out *out, const struct dt_plan *plan,
-                        const struct dt_plan_print_groups *groups)
+void dt_plan_print_json_open(struct dt_out *out, const struct dt_plan *plan,
+                             const struct dt_plan_print_groups *groups)
 {
     const struct dt_layout *layout = dt_plan_layout(plan);
     char order[DT_ORDER_MAX];
@@ -120,6 +120,12 @@ void dt_plan_print_json(struct dt_out *out, const struct dt_plan *plan,
     json_groups(out, layout, DT_DENSE, groups);
     dt_out_text(out, ",\n");
     json_groups(out, layout, DT_EXPERT, groups);
+}
+
+void dt_plan_print_json(struct dt_out *out, const struct dt_plan *plan,
+                        const struct dt_plan_print_groups *groups)
+{
+    dt_plan_print_json_open(out, plan, groups);
     dt_out_text(out, "}\n");
 }
 

@@ -31,6 +31,10 @@ void dt_plan_print_text(struct dt_out *out, const struct dt_plan *plan);
 void dt_plan_print_json(struct dt_out *out, const struct dt_plan *plan,
                         const struct dt_plan_print_groups *groups);
 
+/* The same without its closing brace, so that more can follow. */
+void dt_plan_print_json_open(struct dt_out *out, const struct dt_plan *plan,
+                             const struct dt_plan_print_groups *groups);
+
 /* One element of "ranks", without its closing brace, so that more can follow. */
 void dt_plan_print_json_rank(struct dt_out *out, const struct dt_plan *plan, uint32_t node,
                              uint32_t local);

@@ -18,10 +18,12 @@ AC_DEFUN([DT_CHECK_SLURM], [
       AC_COMPUTE_INT([dt_slurm_number], [SLURM_VERSION_NUMBER], [#include <slurm/slurm.h>], [dt_slurm_number=0])
       dt_slurm_version=`printf '%d.%02d.%d' $(( (dt_slurm_number >> 16) & 255 )) $(( (dt_slurm_number >> 8) & 255 )) $(( dt_slurm_number & 255 ))`
     ])
+    AC_CHECK_MEMBER([topo_info_response_msg_t.topo_array], [], [], [#include <slurm/slurm.h>])
     CPPFLAGS=$dt_saved_CPPFLAGS
     AS_IF([test $dt_slurm = no && test "x$with_slurm" != xcheck],
       [AC_MSG_ERROR([--with-slurm=$with_slurm: $dt_slurm_why])])
   ])
+  AM_CONDITIONAL([DT_HAVE_SLURM_TOPO], [test "x$ac_cv_member_topo_info_response_msg_t_topo_array" = xyes])
   AM_CONDITIONAL([DT_HAVE_SLURM], [test $dt_slurm = yes])
   AC_SUBST([DT_SLURM_CPPFLAGS])
   AC_SUBST([slurmplugindir])

@@ -8,6 +8,7 @@ AC_DEFUN([DT_SUMMARY], [
   AS_IF([test $dt_slurm = no], [dt_plugin_why=$dt_slurm_why], [dt_plugin_why=$dt_hwloc_why])
   DT_SUMMARY_LINE([SPANK plugin], [$dt_plugin], [$dt_plugin_why], [ (for Slurm $dt_slurm_version only, installed in $slurmplugindir)])
   DT_SUMMARY_LINE([libdtrain under Slurm], [$dt_pmix], [$dt_pmix_why: a world of one only], [ (PMIx)])
+  DT_SUMMARY_LINE([topologies in NCCL's XML], [$dt_expat], [$dt_expat_why], [ (expat)])
   DT_SUMMARY_LINE([NCCL backend], [$dt_nccl], [$dt_nccl_why], [])
   DT_SUMMARY_LINE([examples/train], [$dt_openblas], [$dt_openblas_why], [ (BLAS)])
   AC_MSG_NOTICE([  sanitizers: $enable_sanitizer; libFuzzer: $enable_fuzzer])

@@ -1,7 +1,13 @@
 plugin_sources = \
+	plugin/allowed.c plugin/allowed.h \
+	plugin/binder.c plugin/binder.h \
+	plugin/bound.c plugin/bound.h \
 	plugin/cmdline.c plugin/cmdline.h \
+	plugin/devices.c plugin/devices.h \
+	plugin/driver.c plugin/driver.h \
 	plugin/gpus.c plugin/gpus.h \
 	plugin/launch.c plugin/launch.h \
+	plugin/lists.c plugin/lists.h \
 	plugin/master.c plugin/master.h \
 	plugin/node.c plugin/node.h \
 	plugin/options.c plugin/options.h \
@@ -9,7 +15,14 @@ plugin_sources = \
 	plugin/site.c plugin/site.h \
 	plugin/spank_dtrain.c \
 	plugin/step.c plugin/step.h \
+	$(plugin_switches) \
 	plugin/task.c plugin/task.h
+# The controller's switches are an array of records up to Slurm 23.02.
+if DT_HAVE_SLURM_TOPO
+plugin_switches = plugin/switches.c plugin/switches.h
+else
+plugin_switches = plugin/switches_opaque.c plugin/switches.h
+endif
 plugin_cppflags = $(AM_CPPFLAGS) $(DT_SLURM_CPPFLAGS)
 
 if DT_HAVE_SLURM

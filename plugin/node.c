@@ -65,10 +65,19 @@ static int disagree(struct dtrain_error *err, const char *what, uint32_t planned
         what, planned, fact);
 }
 
+int dt_node_find(uint32_t *node, const struct dt_plan *plan, const struct dt_node_facts *facts,
+                 struct dtrain_error *err)
+{
+    if (facts->procids[0] >= dt_plan_world(plan))
+        return disagree(err, "highest task id", dt_plan_world(plan) - 1, facts->procids[0]);
+    *node = dt_plan_rank_node(plan, dt_plan_procid_rank(plan, facts->procids[0]));
+    return 0;
+}
+
 int dt_node_check_facts(const struct dt_plan *plan, const struct dt_node_facts *facts,
                         struct dtrain_error *err)
 {
-    uint32_t first;
+    uint32_t node, first;
 
     if (dt_plan_node_count(plan) != facts->count)
         return disagree(err, "number of nodes", dt_plan_node_count(plan), facts->count);
@@ -76,10 +85,11 @@ int dt_node_check_facts(const struct dt_plan *plan, const struct dt_node_facts *
         return disagree(err, "number of tasks", dt_plan_world(plan), facts->all_tasks);
     if (facts->id >= facts->count)
         return disagree(err, "highest place of a node", facts->count - 1, facts->id);
-    if (dt_plan_node_tasks(plan, facts->id) != facts->local_tasks)
-        return disagree(err, "number of tasks on this node", dt_plan_node_tasks(plan, facts->id),
-                        facts->local_tasks);
-    first = dt_plan_node_first(plan, facts->id);
+    if (dt_node_find(&node, plan, facts, err) != 0)
+        return -1;
+    if (dt_plan_node_tasks(plan, node) != facts->local_tasks)
+        return disagree(err, "number of tasks on this node", dt_plan_node_tasks(plan, node), facts->local_tasks);
+    first = dt_plan_node_first(plan, node);
     for (uint32_t i = 0; i < facts->local_tasks; i++)
         if (dt_plan_rank_procid(plan, first + i) != facts->procids[i])
             return disagree(err, "task id", dt_plan_rank_procid(plan, first + i), facts->procids[i]);

@@ -4,9 +4,11 @@
 #include "core/plan_wire.h"
 #include "tools/command.h"
 #include "tools/plan_groups.h"
+#include "tools/plan_machine.h"
 #include "tools/plan_options.h"
 #include "tools/plan_rank.h"
 #include "tools/plan_step.h"
+#include "tools/plan_switches.h"
 
 static int print_wire(struct dt_out *out, const struct dt_plan *plan, struct dtrain_error *err)
 {
@@ -39,8 +41,8 @@ static int print_rank(struct dt_out *out, const struct dt_plan *plan,
 }
 
 static int print_plan(struct dt_out *out, const struct dt_plan *plan,
-                      const struct dt_plan_options *options, bool is_anonymous,
-                      struct dtrain_error *err)
+                      const struct dt_plan_options *options, const struct dt_switches *switches,
+                      bool is_anonymous, struct dtrain_error *err)
 {
     struct dt_plan_groups groups;
 
@@ -51,47 +53,46 @@ static int print_plan(struct dt_out *out, const struct dt_plan *plan,
     if (options->has_rank)
         return print_rank(out, plan, options, &groups, err);
     if (options->is_json) {
-        dt_plan_print_json(out, plan, &groups.list);
+        dt_plan_print_json_open(out, plan, &groups.list);
+        if (dt_plan_machine_print_json(out, plan, options, err) != 0)
+            return -1;
+        if (dt_plan_switches_print_json(out, plan, switches, err) != 0)
+            return -1;
+        dt_out_text(out, "}\n");
         return 0;
     }
+    if (options->is_svg)
+        return dt_plan_machine_print_svg(out, plan, options, err);
     dt_plan_print_text(out, plan);
+    if (dt_plan_machine_print_text(out, plan, options, err) != 0)
+        return -1;
+    if (dt_plan_switches_print_text(out, plan, switches, err) != 0)
+        return -1;
     if (is_anonymous)
         dt_out_text(out, "\nNo nodes were named: node0 and so on stand for any.\n");
     return 0;
-}
-
-static int plan_create(struct dt_plan **plan, const struct dt_plan_options *options,
-                       const struct dt_plan_step *step, struct dtrain_error *err)
-{
-    struct dt_plan_inputs inputs = {
-        .request = dt_request_layout(&options->request),
-        .tp_span = options->request.tp_span,
-        .backend = options->request.backend,
-        .gpus_per_node = options->gpus_per_node,
-    };
-
-    if (options->request.is_off)
-        return dt_error_set(err, "--dtrain=off asks for a step without a plan: leave it out");
-    dt_plan_step_inputs(step, &inputs);
-    return dt_plan_create(plan, &inputs, err);
 }
 
 static int plan_to_stdout(struct dt_out *out, const struct dt_plan_options *options,
                           struct dtrain_error *err)
 {
     struct dt_plan_step *step = NULL;
+    struct dt_switches *switches = NULL;
     struct dt_plan *plan = NULL;
     int rc = -1;
 
     if (dt_plan_step_create(&step, options, err) != 0)
         goto out;
-    if (plan_create(&plan, options, step, err) != 0)
+    if (dt_plan_switches_apply(&switches, step, options->switches, err) != 0)
         goto out;
-    if (print_plan(out, plan, options, dt_plan_step_is_anonymous(step), err) != 0)
+    if (dt_plan_step_plan(&plan, step, options, err) != 0)
+        goto out;
+    if (print_plan(out, plan, options, switches, dt_plan_step_is_anonymous(step), err) != 0)
         goto out;
     rc = 0;
 out:
     dt_plan_destroy(plan);
+    dt_switches_destroy(switches);
     dt_plan_step_destroy(step);
     return rc;
 }

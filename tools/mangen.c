@@ -16,7 +16,7 @@
 #include "core/env.h"
 #include "core/request.h"
 #include "tools/console.h"
-#include "tools/plan_options.h"
+#include "tools/topo_options.h"
 
 #define LINE_MAX_BYTES 1024
 #define PATH_MAX_BYTES 1024
@@ -111,11 +111,8 @@ static void list_options(struct dt_out *out)
     }
 }
 
-static void list_plan_options(struct dt_out *out)
+static void list_table(struct dt_out *out, const struct dt_plan_option *options, size_t count)
 {
-    size_t count;
-    const struct dt_plan_option *options = dt_plan_options_table(&count);
-
     for (size_t i = 0; i < count; i++) {
         dt_out_text(out, ".TP\n");
         if (options[i].letter != 0) {
@@ -127,6 +124,22 @@ static void list_plan_options(struct dt_out *out)
             argument(out, "=", options[i].argument, "");
         help(out, options[i].help, "");
     }
+}
+
+static void list_plan_options(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_plan_option *options = dt_plan_options_table(&count);
+
+    list_table(out, options, count);
+}
+
+static void list_topo_options(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_plan_option *options = dt_topo_options_table(&count);
+
+    list_table(out, options, count);
 }
 
 static void list_variables(struct dt_out *out)
@@ -172,7 +185,7 @@ static const struct {
 } lists[] = {
     {"@OPTIONS@", list_options},     {"@PLAN_OPTIONS@", list_plan_options},
     {"@VARIABLES@", list_variables}, {"@INPUTS@", list_inputs},
-    {"@CONF_KEYS@", list_conf_keys},
+    {"@CONF_KEYS@", list_conf_keys}, {"@TOPO_OPTIONS@", list_topo_options},
 };
 
 /* Drops the newline; refuses a line that is longer than the buffer. */

@@ -1,16 +1,7 @@
 #include "tools/plan_options.h"
 
-#include <getopt.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "core/parse.h"
-
-#define LONG_MAX_COUNT 64 /* long options with their short names, and the end mark */
-#define LONG_FIRST 256    /* getopt's value of long option 0; below it are letters */
-#define PREFIX "dtrain-"
-#define TITLE_MAX 64   /* bytes of "-N, --nodes=LIST|N" with the NUL */
-#define TITLE_WIDTH 37 /* columns of it */
+#include "tools/option_table.h"
 
 static int apply_nodes(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
 {
@@ -47,6 +38,13 @@ static int apply_distribution(struct dt_plan_options *options, const char *value
     return 0;
 }
 
+static int apply_switches(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)err;
+    options->switches = value;
+    return 0;
+}
+
 static int apply_groups(struct dt_plan_options *options, const char *value,
                         struct dtrain_error *err)
 {
@@ -77,6 +75,43 @@ static int apply_json(struct dt_plan_options *options, const char *value, struct
     return 0;
 }
 
+static int apply_svg(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)value;
+    (void)err;
+    options->is_svg = true;
+    return 0;
+}
+
+static int apply_machine(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)err;
+    options->source.machine = value;
+    return 0;
+}
+
+static int apply_topology(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)err;
+    options->source.file = value;
+    return 0;
+}
+
+static int apply_bytes_tp(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    return dt_option_table_bytes(&options->bytes[DT_TP], value, "--bytes-tp", err);
+}
+
+static int apply_bytes_dp(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    return dt_option_table_bytes(&options->bytes[DT_DP], value, "--bytes-dp", err);
+}
+
+static int apply_bytes_pp(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    return dt_option_table_bytes(&options->bytes[DT_PP], value, "--bytes-pp", err);
+}
+
 static int apply_wire(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
 {
     (void)value;
@@ -104,10 +139,19 @@ static const struct dt_plan_option table[] = {
     {"gpus-per-node", 0, "N", "refuse more tasks than this on a node", apply_gpus},
     {"distribution", 'm', "KIND", "how Slurm numbers the tasks: block, cyclic or plane=SIZE",
      apply_distribution},
+    {"switches", 0, "FILE", "order the nodes by the switches of this topology.conf, and count what crosses them",
+     apply_switches},
     {"rank", 0, "R", "one rank's place and groups, not the whole plan", apply_rank},
     {"groups", 0, "SETS", "groups to list with --json or --rank, such as tp,dp-cp", apply_groups},
     {"expert-groups", 0, "SETS", "the same for the expert grid, such as ep,tp-ep", apply_expert_groups},
+    {"machine", 0, "NAME", "the nodes are such machines: show each task's GPU, cores and NIC", apply_machine},
+    {"topology", 0, "FILE", "the nodes are as this file says: any that 'dtrain topo --file' reads",
+     apply_topology},
+    {"bytes-tp", 0, "BYTES", "what a rank all-reduces in its tp group in a step, such as 12G", apply_bytes_tp},
+    {"bytes-dp", 0, "BYTES", "the same for dp: the gradients of a rank", apply_bytes_dp},
+    {"bytes-pp", 0, "BYTES", "what a rank sends the next stage in a step; as much comes back", apply_bytes_pp},
     {"json", 0, NULL, "print JSON", apply_json},
+    {"svg", 0, NULL, "draw the nodes and their tasks, with --machine or --topology", apply_svg},
     {"wire", 0, NULL, "print the value of SLURM_DTRAIN_PLAN", apply_wire},
     {"help", 'h', NULL, "show this", apply_help},
 };
@@ -120,133 +164,44 @@ const struct dt_plan_option *dt_plan_options_table(size_t *count)
     return table;
 }
 
-/* The name that `dtrain plan` also knows it by. */
-static const char *short_name(const struct dt_option *option)
+/* What cannot go together; NULL: nothing. */
+static const char *contradiction(const struct dt_plan_options *options)
 {
-    size_t n = strlen(PREFIX);
+    const struct dt_plan_source *source = &options->source;
+    bool is_placed = source->machine != NULL || source->file != NULL;
+    bool has_bytes = options->bytes[DT_TP] != 0 || options->bytes[DT_DP] != 0 || options->bytes[DT_PP] != 0;
 
-    return strncmp(option->name, PREFIX, n) == 0 ? option->name + n : option->name;
-}
-
-/* getopt's row i: the table's, then each layout option under both of its names. */
-static struct option long_at(size_t i)
-{
-    size_t count, j = i - TABLE_COUNT;
-    const struct dt_option *layout = dt_options(&count);
-    struct option row = {.val = LONG_FIRST + (int)i};
-
-    if (i < TABLE_COUNT) {
-        row.name = table[i].name;
-        row.has_arg = table[i].argument != NULL ? required_argument : no_argument;
-        return row;
-    }
-    row.name = j % 2 == 0 ? layout[j / 2].name : short_name(&layout[j / 2]);
-    row.has_arg = layout[j / 2].kind == DT_ARGUMENT_REQUIRED ? required_argument : optional_argument;
-    return row;
-}
-
-static int longs_init(struct option longs[LONG_MAX_COUNT], struct dtrain_error *err)
-{
-    size_t count;
-
-    dt_options(&count);
-    memset(longs, 0, sizeof(*longs) * LONG_MAX_COUNT);
-    if (TABLE_COUNT + 2 * count >= LONG_MAX_COUNT)
-        return dt_error_set(err, "%zu options are too many: expected less than %d", TABLE_COUNT + 2 * count,
-                            LONG_MAX_COUNT);
-    for (size_t i = 0; i < TABLE_COUNT + 2 * count; i++)
-        longs[i] = long_at(i);
-    return 0;
-}
-
-static void letters_init(char letters[2 * TABLE_COUNT + 1])
-{
-    for (size_t i = 0; i < TABLE_COUNT; i++) {
-        if (table[i].letter == 0)
-            continue;
-        *letters++ = table[i].letter;
-        if (table[i].argument != NULL)
-            *letters++ = ':';
-    }
-    *letters = '\0';
-}
-
-/* What getopt returned, applied. */
-static int apply(struct dt_plan_options *options, int which, const char *value,
-                 struct dtrain_error *err)
-{
-    size_t count;
-    const struct dt_option *layout = dt_options(&count);
-    size_t i = (size_t)which - LONG_FIRST;
-
-    if (which < LONG_FIRST)
-        for (i = 0; table[i].letter != which;)
-            i++;
-    if (i < TABLE_COUNT)
-        return table[i].apply(options, value, err);
-    return dt_request_apply(&options->request, layout[(i - TABLE_COUNT) / 2].name, value, err);
+    if (options->is_wire && (options->is_json || options->has_rank || options->is_svg))
+        return "--wire prints one value: leave --json, --svg and --rank out";
+    if (options->is_svg && (options->is_json || options->has_rank))
+        return "--svg draws all nodes: leave --json and --rank out";
+    if (source->machine != NULL && source->file != NULL)
+        return "--machine and --topology both say what the nodes are: give one";
+    if (!is_placed && options->is_svg)
+        return "--svg draws nodes: say what they are with --machine or --topology";
+    if (!is_placed && has_bytes)
+        return "--bytes-... follow the links of the nodes: say what they are with --machine or --topology";
+    return NULL;
 }
 
 enum dt_exit dt_plan_options_parse(struct dt_plan_options *options, int argc, char **argv)
 {
-    struct option longs[LONG_MAX_COUNT];
-    char letters[2 * TABLE_COUNT + 1];
+    enum dt_exit status = dt_option_table_parse(options, table, TABLE_COUNT, argc, argv);
     struct dtrain_error err;
-    int which;
 
-    memset(options, 0, sizeof(*options));
-    dt_request_init(&options->request);
-    if (longs_init(longs, &err) != 0)
-        return dt_console_fail(argv[0], &err);
-    letters_init(letters);
-    while ((which = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-        if (which == '?')
-            return dt_console_fail_usage(argv[0], NULL);
-        if (apply(options, which, optarg, &err) != 0)
-            return dt_console_fail(argv[0], &err);
-    }
+    if (status != DT_EXIT_OK)
+        return status;
     if (options->request.report == DT_REPORT_JSON)
         options->is_json = true;
-    if (optind < argc)
-        dt_error_set(&err, "'%.64s' is not understood: expected options only", argv[optind]);
-    else if (options->is_wire && (options->is_json || options->has_rank))
-        dt_error_set(&err, "--wire prints one value: leave --json and --rank out");
-    else
+    if (contradiction(options) == NULL)
         return DT_EXIT_OK;
+    dt_error_set(&err, "%s", contradiction(options));
     return dt_console_fail_usage(argv[0], &err);
-}
-
-static void usage_option(struct dt_out *out, const struct dt_plan_option *option)
-{
-    char title[TITLE_MAX], letter[8] = "   ";
-
-    if (option->letter != 0)
-        snprintf(letter, sizeof(letter), "-%c,", option->letter);
-    snprintf(title, sizeof(title), "%s --%s%s%s", letter, option->name,
-             option->argument != NULL ? "=" : "", option->argument != NULL ? option->argument : "");
-    dt_console_entry(out, TITLE_WIDTH, title, option->help);
-}
-
-static void usage_layout(struct dt_out *out, const struct dt_option *option)
-{
-    bool is_optional = option->kind == DT_ARGUMENT_OPTIONAL;
-    char title[TITLE_MAX];
-
-    snprintf(title, sizeof(title), "    --%s%s=%s%s", option->name, is_optional ? "[" : "",
-             option->argument, is_optional ? "]" : "");
-    dt_console_entry(out, TITLE_WIDTH, title, option->help);
 }
 
 void dt_plan_options_usage(struct dt_out *out)
 {
-    size_t count;
-    const struct dt_option *layout = dt_options(&count);
-
     dt_out_text(out, "Usage: dtrain plan [OPTION]...\n\n"
                      "Prints the plan that srun would make of the same options, or why it would refuse.\n\n");
-    for (size_t i = 0; i < TABLE_COUNT; i++)
-        usage_option(out, &table[i]);
-    dt_out_text(out, "\nThe layout; --tp is short for --dtrain-tp, and so on:\n");
-    for (size_t i = 0; i < count; i++)
-        usage_layout(out, &layout[i]);
+    dt_option_table_usage(out, table, TABLE_COUNT);
 }

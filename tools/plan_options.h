@@ -1,9 +1,18 @@
-/* plan_options.h - the options of `dtrain plan`: those of srun that decide the layout, and its own. */
+/* plan_options.h - the options of `dtrain plan` and `dtrain topo`: those of srun that decide the layout, and their own. */
 #ifndef DT_TOOLS_PLAN_OPTIONS_H
 #define DT_TOOLS_PLAN_OPTIONS_H
 
 #include "core/request.h"
 #include "tools/console.h"
+
+/* Where the topology of a node comes from; all NULL: none was named. Borrowed from argv. */
+struct dt_plan_source {
+    const char *machine; /* one of dt_import_machines() */
+    const char *file;    /* any source of dt_import_sources(), "-" is stdin */
+    const char *format;  /* what the file is, where its content must not decide */
+};
+
+#define DT_PLAN_BYTES_MAX (1ull << 44) /* of one axis, rank and step */
 
 /* Texts are borrowed from argv; NULL and 0: not given. */
 struct dt_plan_options {
@@ -11,11 +20,15 @@ struct dt_plan_options {
     const char *nodes;          /* a hostlist, or how many */
     const char *tasks_per_node; /* one count for all, or Slurm's list "2(x3),1" */
     const char *distribution;
+    const char *switches; /* a file, Slurm's topology.conf */
     uint32_t ntasks;
     uint32_t gpus_per_node;
     const char *groups[DT_GRID_COUNT];
     uint32_t rank;
-    bool has_rank, is_json, is_wire, is_help;
+    bool has_rank, is_json, is_svg, is_wire, is_help;
+    struct dt_plan_source source;
+    uint64_t bytes[DT_AXIS_COUNT]; /* of each rank and step: see plan_cost.h */
+    const char *save;              /* a file for this machine's topology */
 };
 
 struct dt_plan_option {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/hostlist.h"
+#include "core/node_order.h"
 #include "core/parse.h"
 
 #define ANONYMOUS_MAX 16 /* bytes of "node1048575" with the NUL */
@@ -281,10 +282,38 @@ bool dt_plan_step_is_anonymous(const struct dt_plan_step *step)
     return step->hosts == NULL;
 }
 
+int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *switches, struct dtrain_error *err)
+{
+    struct dt_node_order order = {step->node_count, step->names, step->tasks, step->procids};
+    bool is_changed;
+
+    /* One block a node: the numbers go with the nodes. */
+    if (step->procids == NULL && number_tasks(step, DT_WORLD_MAX, err) != 0)
+        return -1;
+    order.procids = step->procids;
+    return dt_node_order_apply(&is_changed, &order, switches, err);
+}
+
 void dt_plan_step_inputs(const struct dt_plan_step *step, struct dt_plan_inputs *inputs)
 {
     inputs->node_count = step->node_count;
     inputs->nodes = step->names;
     inputs->tasks = step->tasks;
     inputs->procids = step->procids;
+}
+
+int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step, const struct dt_plan_options *options,
+                      struct dtrain_error *err)
+{
+    struct dt_plan_inputs inputs = {
+        .request = dt_request_layout(&options->request),
+        .tp_span = options->request.tp_span,
+        .backend = options->request.backend,
+        .gpus_per_node = options->gpus_per_node,
+    };
+
+    if (options->request.is_off)
+        return dt_error_set(err, "--dtrain=off asks for a step without a plan: leave it out");
+    dt_plan_step_inputs(step, &inputs);
+    return dt_plan_create(plan, &inputs, err);
 }

@@ -20,6 +20,7 @@ struct fake {
     uint32_t local_to_global[FAKE_TASKS_MAX];
     int task_id; /* -1: no task */
     uint32_t task_global_id;
+    const char *job_cores; /* S_JOB_ALLOC_CORES; NULL: not known */
     int fails_item; /* this item cannot be had; -1: none */
     /* the controller */
     const char *node_list; /* NULL: no layout */
@@ -28,6 +29,8 @@ struct fake {
     const char *tres_per_node, *tres_per_step;
     uint16_t restart_count;
     const char *node_address; /* NULL: the controller does not say */
+    const struct topo_info *switches; /* NULL: no topology */
+    uint32_t switch_count;
     bool is_silent;           /* the controller answers nothing but the layout */
     /* the task's environment: name, value, name, value, ... */
     const char *setenv_fails; /* name of a variable that cannot be set */

@@ -15,8 +15,8 @@ static const struct row rows[] = {
     {"order=pp-dp-ep-cp-tp\nbackend=host\nport_min=1024\nport_max=65535\n", NULL},
     {"mpi=pmix_v4\nreport=json\n", NULL},
     {"port_min = 30000\nport_max = 30000", NULL},
-    {"tp_spam = any", "dtrain.conf:1: key: 'tp_spam' is not known: expected tp_span, order, backend, "
-                      "port_min, port_max, mpi or report"},
+    {"tp_spam = any", "dtrain.conf:1: key: 'tp_spam' is not known: expected tp_span, order, node_order, "
+                      "backend, port_min, port_max, mpi, report, bind or visible"},
     {"\n\n= any", "dtrain.conf:3: key: '' is empty"},
     {"\nreport\n", "dtrain.conf:2: 'report' has no '=': expected key = value"},
     {"# backend\nreport # = text\n", "dtrain.conf:2: 'report' has no '='"},
@@ -25,6 +25,7 @@ static const struct row rows[] = {
     {"backend = # nccl\n", "dtrain.conf:1: backend has no value"},
     {"backend = mpi\n", "dtrain.conf:1: backend: 'mpi' is not known: expected auto, nccl or host"},
     {"tp_span = nodes", "dtrain.conf:1: tp_span: 'nodes' is not known: expected node or any"},
+    {"node_order = block", "dtrain.conf:1: node_order: 'block' is not known: expected switches or slurm"},
     {"report = yes", "dtrain.conf:1: report: 'yes' is not known: expected off, text or json"},
     {"port_min = 80\n", "dtrain.conf:1: port_min: '80' is too small: expected a number from 1024 to 65535"},
     {"\nport_max = 65536\n", "dtrain.conf:2: port_max: '65536' is too large"},
@@ -71,7 +72,7 @@ static void test_defaults(void)
     struct dt_conf conf;
 
     dt_conf_defaults(&conf);
-    tap_ok(conf.tp_span == DT_SPAN_NODE && conf.backend == 0 && conf.report == DT_REPORT_OFF &&
+    tap_ok(conf.tp_span == DT_SPAN_NODE && conf.node_order == DT_NODE_ORDER_SWITCHES && conf.backend == 0 && conf.report == DT_REPORT_OFF &&
                strcmp(conf.order, DT_ORDER_DEFAULT) == 0,
            "defaults: axes, backend and report");
     tap_ok(conf.port_min == 20000 && conf.port_max == 29999, "defaults: ports");
@@ -80,13 +81,14 @@ static void test_defaults(void)
 
 static void test_values(void)
 {
-    static const char text[] = "tp_span = any\norder = TP-pp-dp\nbackend = host\nport_min = 21000\n"
+    static const char text[] = "tp_span = any\norder = TP-pp-dp\nnode_order = slurm\nbackend = host\nport_min = 21000\n"
                                "port_max = 22000\nmpi = none\nreport = json";
     struct dt_conf conf;
     struct dtrain_error err;
 
     tap_ok(parse(&conf, text, sizeof(text) - 1, &err) == 0, "every key is read");
     tap_ok(conf.tp_span == DT_SPAN_ANY && strcmp(conf.order, "TP-pp-dp") == 0 &&
+               conf.node_order == DT_NODE_ORDER_SLURM &&
                strcmp(dt_backend_words[conf.backend], "host") == 0 && conf.port_min == 21000 &&
                conf.port_max == 22000 && conf.mpi[0] == '\0' && conf.report == DT_REPORT_JSON,
            "... and kept");

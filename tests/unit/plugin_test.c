@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/bind_choice.h"
 #include "core/env.h"
 #include "core/plan_wire.h"
 #include "tap.h"
@@ -215,6 +216,49 @@ static void test_plugstack_arguments(void)
     tap_holds(fake.said, "/nonexistent/dtrain.conf cannot be opened", "naming the file");
 }
 
+/* ---- What is left to the binder ---- */
+
+static const struct {
+    const char *option, *value, *variable, *set; /* of dtrain's, and of srun's environment */
+    const char *expected;
+} choices[] = {
+    {"dtrain", "on", NULL, NULL, "gpu,cpu,nic,mem;none;all;nothing"},
+    {"dtrain-bind", "gpu,nic", NULL, NULL, "gpu,nic;none;all;nothing"},
+    {"dtrain-bind", "verbose", NULL, NULL, "gpu,cpu,nic,mem;none;all;tasks"},
+    {"dtrain-bind", "none", NULL, NULL, "none;none;all;nothing"},
+    {"dtrain-visible", "own", NULL, NULL, "gpu,cpu,nic,mem;none;own;nothing"},
+    {"dtrain-report", "text", NULL, NULL, "gpu,cpu,nic,mem;none;all;node"},
+    {"dtrain", "on", "SLURM_CPU_BIND", "quiet", "gpu,cpu,nic,mem;none;all;nothing"},
+    {"dtrain", "on", "SLURM_CPU_BIND", "cores", "gpu,nic,mem;cpu;all;nothing"},
+    {"dtrain", "on", "SLURM_GPU_BIND", "closest", "cpu,nic,mem;gpu;all;nothing"},
+    {"dtrain", "on", "SLURM_MEM_BIND", "local", "gpu,cpu,nic;mem;all;nothing"},
+    {"dtrain-bind", "gpu", "SLURM_CPU_BIND", "cores", "gpu;none;all;nothing"},
+};
+
+static void test_choices(void)
+{
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        const struct options given[] = {{choices[i].option, choices[i].value}, {NULL, NULL}};
+
+        set_step(S_CTX_LOCAL);
+        if (choices[i].variable != NULL)
+            setenv(choices[i].variable, choices[i].set, 1);
+        tap_ok(run_srun(given) == 0, "srun: --%s=%s", given->name, given->value);
+        tap_holds(getenv(DT_BIND_CHOICE_NAME) ? getenv(DT_BIND_CHOICE_NAME) : "", choices[i].expected,
+                  "and what the nodes are told");
+        if (choices[i].variable != NULL)
+            unsetenv(choices[i].variable);
+    }
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
+    set_step(S_CTX_LOCAL);
+    run_srun((const struct options[]){{"dtrain", "on"}, {NULL, NULL}});
+    tap_ok(is_process_variable(DT_BIND_CHOICE_NAME, "gpu,cpu,nic,mem;none;all;nothing"),
+           "what an outer step was bound to is nobody's choice");
+    unsetenv("SLURM_STEP_ID");
+    unsetenv("SLURM_CPU_BIND");
+}
+
 /* ---- A step inside a step ---- */
 
 static void set_outer(const char *plan)
@@ -230,6 +274,10 @@ static void set_outer(const char *plan)
     setenv("MASTER_ADDR", "10.0.0.1", 1);
     setenv("MASTER_PORT", "1234", 1);
     setenv("OMP_NUM_THREADS", "4", 1);
+    setenv("SLURM_DTRAIN_BIND", "none;none;all;nothing", 1);
+    setenv("SLURM_DTRAIN_BOUND", "UCX_NET_DEVICES", 1);
+    setenv("UCX_NET_DEVICES", "mlx5_0:1", 1);
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 }
 
 static void test_outer(spank_context_t context)
@@ -249,6 +297,10 @@ static void test_outer(spank_context_t context)
     tap_ok(is_process_variable("PMIX_RANK", NULL) && is_process_variable("PMIX_SERVER_URI41", NULL) &&
                is_process_variable("SLURM_MPI_TYPE", NULL),
            "and its PMIx");
+    tap_ok(is_process_variable("SLURM_DTRAIN_BIND", NULL) && is_process_variable("SLURM_DTRAIN_BOUND", NULL) &&
+               is_process_variable("UCX_NET_DEVICES", NULL) &&
+               is_process_variable("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+           "and what its binder set, but not what was there before");
     tap_ok(is_process_variable("MASTER_PORT", "1234") && is_process_variable("OMP_NUM_THREADS", "4") &&
                is_process_variable("PMIX_MCA_gds", "hash"),
            "what is somebody's own stays");
@@ -321,6 +373,7 @@ static void set_node(void)
     fake.local_to_global[0] = 1;
     fake.local_to_global[1] = 3;
     fake_put(DT_PLAN_WIRE_NAME, PLAN);
+    fake_put(DT_BIND_CHOICE_NAME, "none;none;all;nothing");
 }
 
 static int start_node(void)
@@ -331,6 +384,9 @@ static int start_node(void)
     rc |= fake_option("dtrain-tp", "2"); /* Slurm calls twice */
     return rc | slurm_spank_init_post_opt(NULL, 0, NULL);
 }
+
+/* A node's place in the plan need not be its place in Slurm's list. */
+#define PLAN_SWAPPED PLAN_HEAD "nodes=n[2,1];tasks=2(x2);procids=1+2:2,0+2:2;" PLAN_TAIL
 
 static int start_task(int local)
 {
@@ -372,6 +428,17 @@ static void test_environment(void)
         tap_ok(value != NULL && strcmp(value, expected[i][1]) == 0, "%s is %s (%s)", expected[i][0],
                expected[i][1], value ? value : "not set");
     }
+    end_node();
+}
+
+static void test_node_order(void)
+{
+    set_node();
+    fake_put(DT_PLAN_WIRE_NAME, PLAN_SWAPPED);
+    tap_ok(start_node() == 0 && start_task(1) == 0 && fake.said[0] == '\0',
+           "Slurm's second node is the plan's first: %s", fake.said);
+    tap_ok(strcmp(fake_get("RANK"), "1") == 0 && strcmp(fake_get("GROUP_RANK"), "0") == 0,
+           "its second task is rank 1");
     end_node();
 }
 
@@ -418,9 +485,9 @@ static const struct {
     {"a node's tasks",
      "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=3,1;"
      "procids=0+4:1;" PLAN_TAIL,
-     "number of tasks on this node 1, Slurm says 2"},
+     "number of tasks on this node 3, Slurm says 2"},
     {"other task ids", PLAN_HEAD "nodes=n[1-2];tasks=2(x2);procids=0+4:1;" PLAN_TAIL,
-     "the plan says task id 2, Slurm says 1"},
+     "the plan says task id 0, Slurm says 1"},
     {"other sizes",
      "1;tp=1;cp=1;ep=1;dp=4;pp=1;etp=1;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=2(x2);"
      "procids=0+2:2/2:1;" PLAN_TAIL,
@@ -470,6 +537,9 @@ static void test_failing_items(void)
     set_node();
     fake.node_id = 2;
     check_failed("a place behind the last node", "highest place of a node 1, Slurm says 2", start_node());
+    set_node();
+    fake.local_to_global[0] = 9;
+    check_failed("a task behind the last", "highest task id 3, Slurm says 9", start_node());
     set_node();
     fake.local_tasks = 0;
     check_failed("a node without tasks", "Slurm says that this node has 0 tasks: expected 1 to 65535",
@@ -566,6 +636,38 @@ static void test_devices(void)
     }
 }
 
+/* A choice that did not arrive, or is none, leaves all of it to Slurm. */
+static void test_binding(void)
+{
+    static const struct {
+        const char *choice, *argument, *words;
+    } rows[] = {
+        {NULL, NULL, "n2: binding is left to Slurm: SLURM_DTRAIN_BIND did not arrive with the step"},
+        {"x", NULL, "SLURM_DTRAIN_BIND 'x' is not what srun's plugin sets"},
+        {"gpu;none;all;nothing", "topology=relative", "'topology=relative' is not usable"},
+        {"gpu;none;all;nothing", "topologie=/x", "argument 'topologie=/x' is not known"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *argv[] = {(char *)rows[i].argument};
+        int argc = rows[i].argument != NULL;
+
+        set_node();
+        fake_put(DT_BIND_CHOICE_NAME, rows[i].choice);
+        fake_put("SLURM_GPUS_ON_NODE", "2");
+        fake_put("CUDA_VISIBLE_DEVICES", "4,5");
+        slurm_spank_init(NULL, argc, argv);
+        fake_option("dtrain-tp", "2");
+        tap_ok(slurm_spank_init_post_opt(NULL, argc, argv) == 0 && start_task(0) == 0,
+               "without a binding a task starts");
+        tap_holds(fake.said, rows[i].words, "and it is said");
+        fake.said[0] = '\0';
+        tap_ok(start_task(1) == 0 && fake.said[0] == '\0', "once a node");
+        tap_ok(strcmp(fake_get("CUDA_VISIBLE_DEVICES"), "4,5") == 0, "and the devices stay");
+        slurm_spank_exit(NULL, 0, NULL);
+    }
+}
+
 /* ---- Elsewhere ---- */
 
 static void test_other_contexts(void)
@@ -578,7 +680,7 @@ static void test_other_contexts(void)
                "nothing is done in context %d", contexts[i]);
     }
     set_step(S_CTX_ALLOCATOR);
-    tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 11, "sbatch knows the options (%u)",
+    tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 13, "sbatch knows the options (%u)",
            fake.options);
     tap_ok(fake_option("dtrain-tp", "2") == 0 && fake_option("dtrain-tp", "-2") == -1,
            "and refuses a bad value");
@@ -608,16 +710,19 @@ int main(int argc, char **argv)
     test_srun_inactive();
     test_srun_inherited();
     test_plugstack_arguments();
+    test_choices();
     test_outer(S_CTX_LOCAL);
     test_outer(S_CTX_ALLOCATOR);
     test_cmdlines();
     test_environment();
     test_untouched_steps();
+    test_node_order();
     test_tampered();
     test_failing_items();
     test_refused_remotely();
     test_wrong_tasks();
     test_devices();
+    test_binding();
     test_other_contexts();
     test_register_fails();
     fake_reset(S_CTX_ERROR);
