@@ -16,7 +16,8 @@ const char *const dt_fuzz_seeds[] = {
     "=== Link Type between two GPUs ===\n GPU0 GPU1\nGPU0 0 XGMI\nGPU1 XGMI 0\n"
     "=== Numa Nodes ===\nGPU[0] : (Topology) Numa Node: 3\nGPU[1] : (Topology) Numa Node: N/A\n",
     "<system version=\"1\"><cpu numaid=\"0\" affinity=\"0000000f,ffffffff\">"
-    "<pci busid=\"0000:01:00.0\" class=\"0x060400\"><pci busid=\"0000:02:00.0\" class=\"0x030200\" vendor=\"0x10de\">"
+    "<pci busid=\"0000:01:00.0\" class=\"0x060400\"><pci busid=\"0000:02:00.0\" class=\"0x030200\" "
+    "vendor=\"0x10de\">"
     "<gpu dev=\"0\" sm=\"80\"><nvlink target=\"0000:03:00.0\" count=\"4\" tclass=\"0x030200\"/></gpu></pci>"
     "<pci busid=\"0000:03:00.0\" class=\"0x030200\"/><pci busid=\"0000:04:00.0\" class=\"0x020700\">"
     "<nic><net name=\"mlx5_0\"/></nic></pci></pci></cpu></system>",
@@ -30,7 +31,8 @@ static void check(const struct dt_topo *topo)
 
     dt_fuzz_require(dt_topo_check(topo, &err) == 0, err.text);
     for (uint32_t i = 0; i < topo->gpu_count; i++)
-        dt_fuzz_require(hwloc_bitmap_isincluded(topo->gpus[i].cpus, topo->cpus), "a GPU's CPUs are the node's");
+        dt_fuzz_require(hwloc_bitmap_isincluded(topo->gpus[i].cpus, topo->cpus),
+                        "a GPU's CPUs are the node's");
     for (uint32_t i = 0; i < topo->core_count; i++)
         dt_fuzz_require(hwloc_bitmap_isincluded(topo->cores[i], topo->cpus), "a core's CPUs are the node's");
 }

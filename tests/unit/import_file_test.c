@@ -12,7 +12,8 @@
 static const struct {
     const char *text, *name; /* NULL: none */
 } kinds[] = {
-    {"<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">", "hwloc"},
+    {"<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">",
+     "hwloc"},
     {"<topology>", "hwloc"},
     {"\xef\xbb\xbf<!-- by hand -->\n<system version=\"1\">", "nccl"},
     {"<systems/>", NULL},
@@ -38,7 +39,8 @@ static void test_kinds(void)
         for (size_t j = 0; j < count && found == NULL; j++)
             if (sources[j].recognises(kinds[i].text, strlen(kinds[i].text)))
                 found = sources[j].name;
-        tap_ok(found == kinds[i].name || (found != NULL && kinds[i].name != NULL && strcmp(found, kinds[i].name) == 0),
+        tap_ok(found == kinds[i].name ||
+                   (found != NULL && kinds[i].name != NULL && strcmp(found, kinds[i].name) == 0),
                "text %zu is of %s", i, kinds[i].name != NULL ? kinds[i].name : "none");
     }
 }
@@ -119,7 +121,8 @@ static void test_stdin(void)
     struct dt_topo *topo = NULL;
     int ends[2];
 
-    if (pipe(ends) != 0 || write(ends[1], TABLE, strlen(TABLE)) != (ssize_t)strlen(TABLE) || dup2(ends[0], 0) != 0)
+    if (pipe(ends) != 0 || write(ends[1], TABLE, strlen(TABLE)) != (ssize_t)strlen(TABLE) ||
+        dup2(ends[0], 0) != 0)
         abort();
     close(ends[1]);
     tap_ok(dt_import_file(&topo, NULL, "-", &err) == 0 && topo->gpu_count == 1, "- is stdin");

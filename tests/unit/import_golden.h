@@ -14,11 +14,15 @@ struct import_golden {
 };
 
 /* Every two of eight GPUs have the same path. */
-#define EIGHT_BY(p)                                                                                            \
-    "X " p " " p " " p " " p " " p " " p " " p "\n" p " X " p " " p " " p " " p " " p " " p "\n"                 \
-    p " " p " X " p " " p " " p " " p " " p "\n" p " " p " " p " X " p " " p " " p " " p "\n"                     \
-    p " " p " " p " " p " X " p " " p " " p "\n" p " " p " " p " " p " " p " X " p " " p "\n"                     \
-    p " " p " " p " " p " " p " " p " X " p "\n" p " " p " " p " " p " " p " " p " " p " X\n"
+#define EIGHT_BY(p)                                 \
+    "X " p " " p " " p " " p " " p " " p " " p "\n" \
+    p " X " p " " p " " p " " p " " p " " p "\n"    \
+    p " " p " X " p " " p " " p " " p " " p "\n"    \
+    p " " p " " p " X " p " " p " " p " " p "\n"    \
+    p " " p " " p " " p " X " p " " p " " p "\n"    \
+    p " " p " " p " " p " " p " X " p " " p "\n"    \
+    p " " p " " p " " p " " p " " p " X " p "\n"    \
+    p " " p " " p " " p " " p " " p " " p " X\n"
 
 #define IMPORT_GOLDEN_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
@@ -42,9 +46,14 @@ static inline void import_golden_same(const char *expected, const char *what, co
         printf("# expected:\n%s\n# got:\n%s\n", expected, import_golden_printed);
 }
 
-/* Four tests: all that the golden says, each with its difference shown. */
-static inline void __attribute__((unused)) import_golden_check(const struct import_golden *golden, const struct dt_topo *topo)
+/* A test of the import, four of all that the golden says, each with its difference shown. */
+static inline void __attribute__((unused))
+import_golden_check(const struct import_golden *golden, int rc, const struct dt_topo *topo, const char *error)
 {
+    if (!tap_ok(rc == 0, "%s", golden->name)) {
+        printf("# %s\n", error);
+        return;
+    }
     import_golden_print_gpus(topo);
     import_golden_same(golden->gpus, "GPUs", golden->name);
     topo_print_paths(import_golden_printed, sizeof(import_golden_printed), topo);
@@ -56,17 +65,15 @@ static inline void __attribute__((unused)) import_golden_check(const struct impo
 }
 
 /* The same after dt_import_text() of the golden's own text. */
-static inline void __attribute__((unused)) import_golden_check_texts(const struct import_golden *goldens, size_t count)
+static inline void __attribute__((unused))
+import_golden_check_texts(const struct import_golden *goldens, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct dtrain_error err = {""};
         struct dt_topo *topo = NULL;
         int rc = dt_import_text(&topo, NULL, goldens[i].text, strlen(goldens[i].text), "text", &err);
 
-        if (!tap_ok(rc == 0, "%s", goldens[i].name))
-            printf("# %s\n", err.text);
-        else
-            import_golden_check(&goldens[i], topo);
+        import_golden_check(&goldens[i], rc, topo, err.text);
         dt_topo_destroy(topo);
     }
 }
@@ -76,12 +83,14 @@ struct import_refusal {
 };
 
 /* Each text is refused, with these words. */
-static inline void __attribute__((unused)) import_golden_check_refusals(const struct import_refusal *refusals, size_t count)
+static inline void __attribute__((unused))
+import_golden_check_refusals(const struct import_refusal *refusals, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        const char *text = refusals[i].text;
         struct dtrain_error err = {""};
         struct dt_topo *topo = NULL;
-        int rc = dt_import_text(&topo, NULL, refusals[i].text, strlen(refusals[i].text), "text", &err);
+        int rc = dt_import_text(&topo, NULL, text, strlen(text), "text", &err);
 
         tap_ok(rc == -1 && topo == NULL, "%s: refused", refusals[i].name);
         tap_holds(err.text, refusals[i].words, refusals[i].name);

@@ -16,8 +16,7 @@ static const struct import_golden texts[] = {
      "GPU0 nvidia numa=0 cpus=0-3,8-11 nics=mlx5_0:switches\n"
      "GPU1 nvidia numa=1 cpus=4-7,12-15 nics=mlx5_0:system\n",
      "X NV2\nNV2 X\n", "mlx5_0", "rocep1s0"},
-    {"one GPU without affinities",
-     "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tN/A\tN/A\n",
+    {"one GPU without affinities", "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tN/A\tN/A\n",
      "GPU0 nvidia numa=-1 cpus=-\n", "X\n", "", ""},
     {"an empty affinity of CPUs", "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t\t3\n",
      "GPU0 nvidia numa=3 cpus=-\n", "X\n", "", ""},
@@ -36,10 +35,12 @@ static const struct import_golden texts[] = {
      "============================ ROCm System Management Interface ============================\n"
      "================================ Weight between two GPUs =================================\n"
      "       GPU0         GPU1         GPU2\n"
-     "GPU0   0            15           30\nGPU1   15           0            15\nGPU2   30           15           0\n"
+     "GPU0   0            15           30\nGPU1   15           0            15\n"
+     "GPU2   30           15           0\n"
      "\n================================= Hops between two GPUs ==================================\n"
      "       GPU0         GPU1         GPU2\n"
-     "GPU0   0            1            1\nGPU1   1            0            1\nGPU2   1            1            0\n"
+     "GPU0   0            1            1\nGPU1   1            0            1\n"
+     "GPU2   1            1            0\n"
      "\n=============================== Link Type between two GPUs ===============================\n"
      "       GPU0         GPU1         GPU2\n"
      "GPU0   0            XGMI         XGMI\nGPU1   XGMI         0            XGMI\n"
@@ -66,45 +67,58 @@ static const struct import_refusal bad[] = {
     {"a table that is cut off in a row", "\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tSY",
      "row GPU1, column GPU0: 'SY' is not a path"},
     {"a row too short", "\tGPU0\tGPU1\nGPU0\t X\nGPU1\tSYS\t X\n", "row GPU0, column GPU1: '' is not a path"},
-    {"a row too long", "\tGPU0\tNIC0\nGPU0\t X \tSYS\nNIC0\tSYS\t X \tSYS\n", "row NIC0 has 'SYS' behind its 2 paths"},
+    {"a row too long", "\tGPU0\tNIC0\nGPU0\t X \tSYS\nNIC0\tSYS\t X \tSYS\n",
+     "row NIC0 has 'SYS' behind its 2 paths"},
     {"more rows of NICs than none, fewer than all",
-     "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tSYS\tSYS\nNIC0\tSYS\t X \tPIX\n", "the table ends after 2 rows: expected 3"},
-    {"an unknown symbol", "\tGPU0\tGPU1\nGPU0\t X \tABC\nGPU1\tABC\t X\n", "'ABC' is not a path: expected X, NV1"},
+     "\tGPU0\tNIC0\tNIC1\nGPU0\t X \tSYS\tSYS\nNIC0\tSYS\t X \tPIX\n",
+     "the table ends after 2 rows: expected 3"},
+    {"an unknown symbol", "\tGPU0\tGPU1\nGPU0\t X \tABC\nGPU1\tABC\t X\n",
+     "'ABC' is not a path: expected X, NV1"},
     {"NV without a count", "\tGPU0\tGPU1\nGPU0\t X \tNV\nGPU1\tNV\t X\n", "'NV' is not a path"},
     {"NV0", "\tGPU0\tGPU1\nGPU0\t X \tNV0\nGPU1\tNV0\t X\n", "'NV0' is not a path"},
-    {"NV of many digits", "\tGPU0\tGPU1\nGPU0\t X \tNV99999999999\nGPU1\tNV1\t X\n", "'NV99999999999' is not a path"},
-    {"X beside the diagonal", "\tGPU0\tGPU1\nGPU0\t X \tX\nGPU1\tX\t X\n", "expected X for the device itself only"},
-    {"no X on the diagonal", "\tGPU0\tGPU1\nGPU0\tSYS\tSYS\nGPU1\tSYS\t X\n", "expected X for the device itself only"},
-    {"not symmetric", "\tGPU0\tGPU1\nGPU0\t X \tNV1\nGPU1\tNV2\t X\n", "GPU1 to GPU0 differs from GPU0 to GPU1"},
+    {"NV of many digits", "\tGPU0\tGPU1\nGPU0\t X \tNV99999999999\nGPU1\tNV1\t X\n",
+     "'NV99999999999' is not a path"},
+    {"X beside the diagonal", "\tGPU0\tGPU1\nGPU0\t X \tX\nGPU1\tX\t X\n",
+     "expected X for the device itself only"},
+    {"no X on the diagonal", "\tGPU0\tGPU1\nGPU0\tSYS\tSYS\nGPU1\tSYS\t X\n",
+     "expected X for the device itself only"},
+    {"not symmetric", "\tGPU0\tGPU1\nGPU0\t X \tNV1\nGPU1\tNV2\t X\n",
+     "GPU1 to GPU0 differs from GPU0 to GPU1"},
     {"a device twice", "\tGPU0\tGPU0\nGPU0\t X \tSYS\nGPU0\tSYS\t X\n", "device GPU0 has two columns"},
     {"a GPU behind a NIC", "\tGPU0\tNIC0\tGPU1\n", "expected all GPUs first"},
-    {"rows in another order", "\tGPU0\tGPU1\nGPU1\tSYS\t X\nGPU0\t X \tSYS\n", "row 1 is 'GPU1': expected GPU0"},
+    {"rows in another order", "\tGPU0\tGPU1\nGPU1\tSYS\t X\nGPU0\t X \tSYS\n",
+     "row 1 is 'GPU1': expected GPU0"},
     {"a list of CPUs that is none", "\tGPU0\tCPU Affinity\nGPU0\t X \t0-\n", "'0-' is not a list of CPUs"},
     {"a range backwards", "\tGPU0\tCPU Affinity\nGPU0\t X \t5-3\n", "'5-3' is not a list of CPUs"},
-    {"a CPU that no machine has", "\tGPU0\tCPU Affinity\nGPU0\t X \t0-99999999999\n", "is not a list of CPUs"},
+    {"a CPU that no machine has", "\tGPU0\tCPU Affinity\nGPU0\t X \t0-99999999999\n",
+     "is not a list of CPUs"},
     {"a list that ends in a comma", "\tGPU0\tCPU Affinity\nGPU0\t X \t0,\n", "'0,' is not a list of CPUs"},
     {"cells of affinity that are missing", "GPU0 CPU Affinity NUMA Affinity\nGPU0 X 0-3\n",
      "row GPU0 has fewer than the 2 cells"},
-    {"too many NUMA nodes", "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0\t0-999\n", "more than 256 NUMA nodes"},
+    {"too many NUMA nodes", "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0\t0-999\n",
+     "more than 256 NUMA nodes"},
     {"rocm-smi: cut off in a table", "=== Hops between two GPUs ===\n GPU0 GPU1\nGPU0 0 1\n",
      "'Hops between two GPUs' ends after 1 rows"},
     {"rocm-smi: cut off before a table", "=== Hops between two GPUs ===\n", "ends before its heading"},
     {"rocm-smi: a short row", "=== Hops between two GPUs ===\n GPU0 GPU1\nGPU0 0\nGPU1 1 0\n",
      "row GPU0, column GPU1: '' is no number of hops"},
-    {"rocm-smi: a long row", "=== Hops between two GPUs ===\n GPU0\nGPU0 0 1\n", "row GPU0 has '1' behind its 1 cells"},
+    {"rocm-smi: a long row", "=== Hops between two GPUs ===\n GPU0\nGPU0 0 1\n",
+     "row GPU0 has '1' behind its 1 cells"},
     {"rocm-smi: an unknown link", "=== Link Type between two GPUs ===\n GPU0 GPU1\nGPU0 0 FOO\nGPU1 FOO 0\n",
      "'FOO' is no kind of link"},
     {"rocm-smi: not symmetric", "=== Hops between two GPUs ===\n GPU0 GPU1\nGPU0 0 1\nGPU1 2 0\n",
      "GPU1 to GPU0 differs"},
-    {"rocm-smi: a table twice", "=== Hops between two GPUs ===\n GPU0\nGPU0 0\n=== Hops between two GPUs ===\n",
-     "stands there twice"},
+    {"rocm-smi: a table twice",
+     "=== Hops between two GPUs ===\n GPU0\nGPU0 0\n=== Hops between two GPUs ===\n", "stands there twice"},
     {"rocm-smi: tables of two sizes",
      "=== Hops between two GPUs ===\n GPU0\nGPU0 0\n=== Weight between two GPUs ===\n GPU0 GPU1\n",
      "one table has 1 GPUs, another 2"},
     {"rocm-smi: cut off between NUMA nodes",
-     "GPU[0] : (Topology) Numa Node: 0\nGPU[0] : (Topology) Numa Affinity: 0\nGPU[1] : (Topology) Numa Node: 0\n",
+     "GPU[0] : (Topology) Numa Node: 0\nGPU[0] : (Topology) Numa Affinity: 0\n"
+     "GPU[1] : (Topology) Numa Node: 0\n",
      "2 GPUs have a 'Numa Node', 1 a 'Numa Affinity'"},
-    {"rocm-smi: a GPU left out", "GPU[1] : (Topology) Numa Node: 0\n", "'Numa Node' of GPU[1]: expected GPU[0]"},
+    {"rocm-smi: a GPU left out", "GPU[1] : (Topology) Numa Node: 0\n",
+     "'Numa Node' of GPU[1]: expected GPU[0]"},
     {"rocm-smi: a NUMA node that is no number", "GPU[0] : (Topology) Numa Node: x\n", "'x' is not a number"},
     {"rocm-smi: no table", "=== ROCm System Management Interface ===\n", "no table of GPUs"},
 };
