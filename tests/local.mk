@@ -5,6 +5,7 @@ include tests/import.mk
 include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk
+include tests/topo.mk
 include tests/train.mk
 
 TESTS += tests/cli/arrows_test.sh

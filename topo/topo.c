@@ -10,10 +10,10 @@
 #define LINKS_COUNTED_MAX 64u
 
 const char *const dt_path_words[DT_PATH_COUNT] = {
-    [DT_PATH_SELF] = "self",       [DT_PATH_NVLINK] = "NVLink",     [DT_PATH_NVSWITCH] = "NVSwitch",
-    [DT_PATH_XGMI] = "xGMI",       [DT_PATH_XELINK] = "Xe Link",    [DT_PATH_SWITCH] = "switch",
-    [DT_PATH_SWITCHES] = "switches", [DT_PATH_BRIDGE] = "bridge",   [DT_PATH_NUMA] = "NUMA node", [DT_PATH_SOCKET] = "socket",
-    [DT_PATH_SYSTEM] = "system",   [DT_PATH_UNKNOWN] = "unknown",
+    [DT_PATH_SELF] = "self",         [DT_PATH_NVLINK] = "NVLink",  [DT_PATH_NVSWITCH] = "NVSwitch",
+    [DT_PATH_XGMI] = "xGMI",         [DT_PATH_XELINK] = "Xe Link", [DT_PATH_SWITCH] = "switch",
+    [DT_PATH_SWITCHES] = "switches", [DT_PATH_BRIDGE] = "bridge",  [DT_PATH_NUMA] = "NUMA node",
+    [DT_PATH_SOCKET] = "socket",     [DT_PATH_SYSTEM] = "system",  [DT_PATH_UNKNOWN] = "unknown",
 };
 
 static int allocate_bitmaps(struct dt_topo *topo)
@@ -116,8 +116,8 @@ static int check_gpus(const struct dt_topo *topo, struct dtrain_error *err)
             const struct dt_topo_gpu *b = &topo->gpus[j];
 
             if (a->pci[0] != '\0' && strcmp(a->pci, b->pci) == 0 && a->part == b->part)
-                return dt_error_set(err, "%s: GPUs %u and %u are both %s: expected each once", topo->source, j,
-                                    i, a->pci);
+                return dt_error_set(err, "%s: GPUs %u and %u are both %s: expected each once", topo->source,
+                                    j, i, a->pci);
         }
     }
     return 0;
@@ -132,13 +132,13 @@ static int check_paths(const struct dt_topo *topo, struct dtrain_error *err)
 
             if (there->path >= DT_PATH_COUNT || (there->path == DT_PATH_SELF) != (i == j))
                 return dt_error_set(err, "%s: the path from GPU %u to GPU %u is of kind %u: expected %s",
-                                    topo->source, i, j, there->path, i == j ? "itself" : "one to another GPU");
+                                    topo->source, i, j, there->path,
+                                    i == j ? "itself" : "one to another GPU");
             if (there->path != back->path || there->count != back->count)
-                return dt_error_set(err,
-                                    "%s: GPU %u to %u is %s (%u links) but back %s (%u): expected the same",
-                                    topo->source, i, j, dt_path_words[there->path], there->count,
-                                    back->path < DT_PATH_COUNT ? dt_path_words[back->path] : "of no kind",
-                                    back->count);
+                return dt_error_set(
+                    err, "%s: GPU %u to %u is %s (%u links) but back %s (%u): expected the same",
+                    topo->source, i, j, dt_path_words[there->path], there->count,
+                    back->path < DT_PATH_COUNT ? dt_path_words[back->path] : "of no kind", back->count);
         }
         for (uint32_t j = 0; j < topo->nic_count; j++)
             if (topo->nic_path[i][j].path >= DT_PATH_COUNT || topo->nic_path[i][j].path == DT_PATH_SELF)
@@ -158,11 +158,17 @@ int dt_topo_check(const struct dt_topo *topo, struct dtrain_error *err)
 uint32_t dt_path_quality(struct dt_path_info path)
 {
     static const uint32_t base[DT_PATH_COUNT] = {
-        [DT_PATH_SELF] = 5 * QUALITY_KIND,   [DT_PATH_NVLINK] = 4 * QUALITY_KIND,
-        [DT_PATH_NVSWITCH] = 3 * QUALITY_KIND, [DT_PATH_XGMI] = 2 * QUALITY_KIND,
-        [DT_PATH_XELINK] = QUALITY_KIND,     [DT_PATH_SWITCH] = 60,
-        [DT_PATH_SWITCHES] = 50,             [DT_PATH_BRIDGE] = 40,  [DT_PATH_NUMA] = 30,
-        [DT_PATH_SOCKET] = 20,               [DT_PATH_SYSTEM] = 10,
+        [DT_PATH_SELF] = 5 * QUALITY_KIND,
+        [DT_PATH_NVLINK] = 4 * QUALITY_KIND,
+        [DT_PATH_NVSWITCH] = 3 * QUALITY_KIND,
+        [DT_PATH_XGMI] = 2 * QUALITY_KIND,
+        [DT_PATH_XELINK] = QUALITY_KIND,
+        [DT_PATH_SWITCH] = 60,
+        [DT_PATH_SWITCHES] = 50,
+        [DT_PATH_BRIDGE] = 40,
+        [DT_PATH_NUMA] = 30,
+        [DT_PATH_SOCKET] = 20,
+        [DT_PATH_SYSTEM] = 10,
         [DT_PATH_UNKNOWN] = 0,
     };
     uint32_t links = path.count < LINKS_COUNTED_MAX ? path.count : LINKS_COUNTED_MAX;

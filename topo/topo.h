@@ -54,7 +54,14 @@ struct dt_topo_gpu {
     hwloc_bitmap_t cpus; /* os indices; empty: not known. Owned */
 };
 
-enum dt_nic_kind { DT_NIC_INFINIBAND, DT_NIC_ROCE, DT_NIC_SLINGSHOT, DT_NIC_EFA, DT_NIC_OMNIPATH, DT_NIC_ETHERNET };
+enum dt_nic_kind {
+    DT_NIC_INFINIBAND,
+    DT_NIC_ROCE,
+    DT_NIC_SLINGSHOT,
+    DT_NIC_EFA,
+    DT_NIC_OMNIPATH,
+    DT_NIC_ETHERNET,
+};
 
 struct dt_topo_nic {
     char name[DT_TOPO_NAME_MAX]; /* "mlx5_0", "hsi0" */
@@ -95,7 +102,11 @@ void dt_topo_destroy(struct dt_topo *topo);
  */
 int dt_topo_check(const struct dt_topo *topo, struct dtrain_error *err);
 
-/* Relative quality of a path, higher is better: what tensor-parallel groups add up. Monotone in enum dt_path and count. */
+/*
+ * Relative quality of a path, higher is better: what tensor-parallel groups add
+ * up. Monotone in enum dt_path and count; any link counts for more than the sum
+ * of what PCIe paths differ by.
+ */
 uint32_t dt_path_quality(struct dt_path_info path);
 
 #endif

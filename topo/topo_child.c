@@ -54,6 +54,16 @@ static int use_fds(int result)
     return 0;
 }
 
+void dt_topo_child_lift_memory(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+}
+
 /* On top of what the parent has already, which with a sanitizer is huge. */
 static void limit_memory(void)
 {
@@ -64,8 +74,11 @@ static void limit_memory(void)
     setrlimit(RLIMIT_CORE, &limit);
     if (file == NULL)
         return;
-    if (fscanf(file, "%lu", &pages) == 1) {
-        limit.rlim_cur = limit.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_MAX;
+    if (fscanf(file, "%lu", &pages) == 1 && getrlimit(RLIMIT_AS, &limit) == 0) {
+        rlim_t wanted = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_MAX;
+
+        if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max)
+            limit.rlim_cur = wanted;
         setrlimit(RLIMIT_AS, &limit);
     }
     fclose(file);
@@ -92,8 +105,8 @@ static void send_result(const struct dt_topo_wire *wire)
     }
 }
 
-static void __attribute__((noreturn)) run_child(int result, dt_topo_child_work *work, void *arg,
-                                                char **environment)
+static void __attribute__((noreturn))
+run_child(int result, dt_topo_child_work *work, void *arg, char **environment)
 {
     struct dt_topo_wire wire = {0};
 
@@ -133,8 +146,10 @@ static int wait_readable(int fd, int64_t deadline_ms, int timeout_ms, const char
         if (n > 0)
             return 0;
         if (n == 0)
-            return dt_error_set(err, "%s: the topology was not read within %d ms: expected it sooner; sysfs may "
-                                     "hang, or the file be hostile", source, timeout_ms);
+            return dt_error_set(err,
+                                "%s: the topology was not read within %d ms: expected it sooner; sysfs may "
+                                "hang, or the file be hostile",
+                                source, timeout_ms);
         if (errno != EINTR)
             return dt_error_set(err, "%s: cannot wait for the topology: %s", source, strerror(errno));
     }
@@ -169,9 +184,8 @@ static void reap(pid_t child)
         nanosleep(&pause, NULL);
 }
 
-int dt_topo_child_run(struct dt_topo_wire *wire, dt_topo_child_work *work, void *arg,
-                      char **environment, int timeout_ms, const char *source,
-                      struct dtrain_error *err)
+int dt_topo_child_run(struct dt_topo_wire *wire, dt_topo_child_work *work, void *arg, char **environment,
+                      int timeout_ms, const char *source, struct dtrain_error *err)
 {
     int fds[2];
     pid_t child;
@@ -186,7 +200,8 @@ int dt_topo_child_run(struct dt_topo_wire *wire, dt_topo_child_work *work, void 
     close(fds[1]);
     if (child < 0) {
         close(fds[0]);
-        return dt_error_set(err, "%s: cannot start a child to read the topology: %s", source, strerror(errno));
+        return dt_error_set(err, "%s: cannot start a child to read the topology: %s", source,
+                            strerror(errno));
     }
     rc = read_result(wire, fds[0], timeout_ms, source, err);
     close(fds[0]);

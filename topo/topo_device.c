@@ -18,15 +18,29 @@ hwloc_obj_t dt_topo_device_above(hwloc_obj_t device)
     return device;
 }
 
+static hwloc_obj_t package_above(hwloc_obj_t obj)
+{
+    while (obj != NULL && obj->type != HWLOC_OBJ_PACKAGE)
+        obj = obj->parent;
+    return obj;
+}
+
+/* A NUMA node whose CPUs a cgroup hides: nothing beside it has CPUs, but it is a socket's or has devices. */
+static bool has_hidden_cpus(hwloc_obj_t numa)
+{
+    hwloc_obj_t parent = numa->parent;
+
+    return parent != NULL && parent->cpuset != NULL && hwloc_bitmap_iszero(parent->cpuset) &&
+           (package_above(parent) != NULL || parent->io_first_child != NULL);
+}
+
 bool dt_topo_device_owns_memory(hwloc_obj_t numa)
 {
-    const char *subtype = numa->subtype != NULL ? numa->subtype : "";
-
-    if (strcmp(subtype, "GPUMemory") == 0 || hwloc_obj_get_info_by_name(numa, "PCIBusID") != NULL)
+    if (numa->subtype != NULL && strcmp(numa->subtype, "GPUMemory") == 0)
         return true;
-    /* A node whose CPUs a cgroup hides stands under an object without CPUs, a device's under one with some. */
-    return hwloc_bitmap_iszero(numa->cpuset) && numa->parent != NULL && numa->parent->cpuset != NULL &&
-           !hwloc_bitmap_iszero(numa->parent->cpuset);
+    if (hwloc_obj_get_info_by_name(numa, "PCIBusID") != NULL)
+        return true;
+    return hwloc_bitmap_iszero(numa->cpuset) && !has_hidden_cpus(numa);
 }
 
 /* Main memory before what is faster or farther: MCDRAM, HBM, NVM, CXL. */
@@ -53,16 +67,29 @@ static hwloc_obj_t find_numa(hwloc_topology_t hwloc, hwloc_obj_t place)
     return found;
 }
 
+static bool is_below(hwloc_obj_t obj, hwloc_obj_t above)
+{
+    while (obj != NULL && obj != above)
+        obj = obj->parent;
+    return obj != NULL;
+}
+
+/* The socket that holds a place, or the only one that a place holds. */
 static hwloc_obj_t find_socket(hwloc_topology_t hwloc, hwloc_obj_t place)
 {
-    hwloc_obj_t root = hwloc_get_root_obj(hwloc);
+    hwloc_obj_t found = package_above(place);
 
-    for (hwloc_obj_t above = place; above != NULL; above = above->parent)
-        if (above->type == HWLOC_OBJ_PACKAGE)
-            return above;
-    if (place == root && hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_PACKAGE) == 1)
-        return hwloc_get_obj_by_type(hwloc, HWLOC_OBJ_PACKAGE, 0);
-    return NULL;
+    if (found != NULL)
+        return found;
+    for (hwloc_obj_t package = NULL;
+         (package = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_PACKAGE, package));) {
+        if (!is_below(package, place))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = package;
+    }
+    return found;
 }
 
 void dt_topo_device_place(int *numa, int *socket, hwloc_bitmap_t cpus, hwloc_topology_t hwloc,

@@ -49,7 +49,8 @@ int dt_topo_from_xml(struct dt_topo **topo, const char *text, size_t size, const
 
 int dt_topo_from_synthetic(struct dt_topo **topo, const char *description, struct dtrain_error *err)
 {
-    struct dt_topo_read read = {DT_TOPO_READ_SYNTHETIC, description, strlen(description), "synthetic topology"};
+    struct dt_topo_read read = {DT_TOPO_READ_SYNTHETIC, description, strlen(description),
+                                "synthetic topology"};
 
     return read_topo(topo, &read, TEXT_TIMEOUT_MS, err);
 }

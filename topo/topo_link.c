@@ -71,29 +71,30 @@ static unsigned count_links(const struct matrix *matrix, const struct dt_topo_de
     return links < UINT16_MAX ? (unsigned)links : UINT16_MAX;
 }
 
-/* What two GPUs both have to devices that are no GPUs: switches. Links to CPUs are to packages. */
-static uint64_t switched_bandwidth(const struct matrix *matrix, unsigned a, unsigned b)
+/* Bandwidth into devices that are no GPUs: switches, which in one box are one fabric. CPUs are packages. */
+static uint64_t switched_sum(const struct matrix *matrix, unsigned row)
 {
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < matrix->size; i++)
         if (matrix->gpus[i] == NO_GPU && matrix->distances->objs[i] != NULL &&
-            dt_topo_device_above(matrix->distances->objs[i]) != NULL && value_of(matrix, b, i) > 0)
-            sum += value_of(matrix, a, i);
+            dt_topo_device_above(matrix->distances->objs[i]) != NULL)
+            sum += value_of(matrix, row, i);
     return sum;
 }
 
 static void read_nvlink_pair(struct dt_topo *topo, const struct dt_topo_devices *devices,
                              const struct matrix *matrix, unsigned a, unsigned b)
 {
-    uint64_t direct = value_of(matrix, a, b), switched = switched_bandwidth(matrix, a, b);
+    uint64_t direct = value_of(matrix, a, b);
+    uint64_t from_a = switched_sum(matrix, a), from_b = switched_sum(matrix, b);
 
     if (direct > 0)
         dt_topo_path_set(topo, matrix->gpus[a], matrix->gpus[b], DT_PATH_NVLINK,
                          count_links(matrix, devices, a, direct));
-    else if (switched > 0)
+    else if (from_a > 0 && from_b > 0)
         dt_topo_path_set(topo, matrix->gpus[a], matrix->gpus[b], DT_PATH_NVSWITCH,
-                         count_links(matrix, devices, a, switched));
+                         count_links(matrix, devices, a, from_a < from_b ? from_a : from_b));
 }
 
 /* All values are alike: a matrix says that there is xGMI, not how much. */
@@ -126,7 +127,8 @@ static bool read_pairs(struct dt_topo *topo, const struct dt_topo_devices *devic
 
     for (unsigned a = 0; a < matrix->size; a++)
         for (unsigned b = 0; b < a; b++)
-            if (matrix->gpus[a] != NO_GPU && matrix->gpus[b] != NO_GPU && matrix->gpus[a] != matrix->gpus[b]) {
+            if (matrix->gpus[a] != NO_GPU && matrix->gpus[b] != NO_GPU &&
+                matrix->gpus[a] != matrix->gpus[b]) {
                 read_pair(topo, devices, matrix, a, b);
                 found = true;
             }

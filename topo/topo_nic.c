@@ -132,8 +132,8 @@ void dt_topo_nic_choose(struct dt_topo *topo)
     bool switches_have_all;
 
     for (uint32_t i = 0; i < topo->nic_count; i++)
-        topo->nics[i].is_used = topo->nics[i].kind != DT_NIC_ETHERNET &&
-                                (topo->nics[i].kind != DT_NIC_ROCE || !has_other);
+        topo->nics[i].is_used =
+            topo->nics[i].kind != DT_NIC_ETHERNET && (topo->nics[i].kind != DT_NIC_ROCE || !has_other);
     switches_have_all = all_gpus_have_nics(topo);
     for (uint32_t i = 0; switches_have_all && i < topo->nic_count; i++)
         topo->nics[i].is_used &= nic_is_at_a_switch(topo, i);

@@ -48,8 +48,8 @@ static enum dt_path classify_switches(hwloc_obj_t common, hwloc_obj_t a, hwloc_o
 {
     if (!is_bridge(common))
         return DT_PATH_SWITCH;
-    return count_bridges_below(common, a) <= 1 && count_bridges_below(common, b) <= 1 ? DT_PATH_SWITCH :
-                                                                                       DT_PATH_SWITCHES;
+    return count_bridges_below(common, a) <= 1 && count_bridges_below(common, b) <= 1 ? DT_PATH_SWITCH
+                                                                                      : DT_PATH_SWITCHES;
 }
 
 struct place {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo_child.h"
 #include "topo_device.h"
 #include "topo_gpu.h"
 #include "topo_nic.h"
@@ -24,8 +25,8 @@ char *dt_topo_read_environment[] = {
 
 char *dt_topo_read_vendor_environment[] = {
     (char[]){"HWLOC_HIDE_ERRORS=2"},
-    (char[]){"HWLOC_PLUGINS_BLACKLIST=" NO_DISPLAY},
-    (char[]){"HWLOC_COMPONENTS=-opencl,-gl"},
+    (char[]){"HWLOC_PLUGINS_BLACKLIST=" NO_DISPLAY ":hwloc_cuda.so"},
+    (char[]){"HWLOC_COMPONENTS=-opencl,-gl,-cuda"},
     NULL,
 };
 
@@ -49,14 +50,16 @@ static int choose_source(hwloc_topology_t hwloc, const struct dt_topo_read *read
         return 0;
     if (read->kind == DT_TOPO_READ_SYNTHETIC) {
         if (hwloc_topology_set_synthetic(hwloc, read->text) != 0)
-            return dt_error_set(err, "%s: '%s' is no synthetic topology: expected one such as 'pack:2 core:8 pu:1'",
-                                read->source, read->text);
+            return dt_error_set(
+                err, "%s: '%s' is no synthetic topology: expected one such as 'pack:2 core:8 pu:1'",
+                read->source, read->text);
         return 0;
     }
     if (check_xml(read, err))
         return -1;
     if (hwloc_topology_set_xmlbuffer(hwloc, read->text, (int)read->size + 1) != 0)
-        return dt_error_set(err, "%s cannot be read: expected a whole XML of hwloc 1.x or 2.x (lstopo --of xml)",
+        return dt_error_set(err,
+                            "%s cannot be read: expected a whole XML of hwloc 1.x or 2.x (lstopo --of xml)",
                             read->source);
     return 0;
 }
@@ -82,8 +85,8 @@ static hwloc_topology_t load(const struct dt_topo_read *read, struct dtrain_erro
         if (hwloc_topology_load(hwloc) == 0)
             return hwloc;
         dt_error_set(err, "%s cannot be loaded: expected %s", read->source,
-                     read->kind == DT_TOPO_READ_XML ? "a whole XML of hwloc 1.x or 2.x (lstopo --of xml)" :
-                                                      "a topology that hwloc understands");
+                     read->kind == DT_TOPO_READ_XML ? "a whole XML of hwloc 1.x or 2.x (lstopo --of xml)"
+                                                    : "a topology that hwloc understands");
     }
     hwloc_topology_destroy(hwloc);
     return NULL;
@@ -95,7 +98,8 @@ static int fill_numas(struct dt_topo *topo, hwloc_topology_t hwloc, struct dtrai
         struct dt_topo_numa *numa = &topo->numas[topo->numa_count];
 
         if (topo->numa_count == DT_TOPO_NUMAS_MAX || obj->os_index > CPU_MAX)
-            return dt_error_set(err, "%s has more than %u NUMA nodes, or one numbered %u: expected at most %d",
+            return dt_error_set(err,
+                                "%s has more than %u NUMA nodes, or one numbered %u: expected at most %d",
                                 topo->source, DT_TOPO_NUMAS_MAX, obj->os_index, CPU_MAX);
         numa->os_index = (int)obj->os_index;
         numa->is_gpu_memory = dt_topo_device_owns_memory(obj);
@@ -109,7 +113,8 @@ static int fill_numas(struct dt_topo *topo, hwloc_topology_t hwloc, struct dtrai
 /* Cores; where a source names none, each CPU is one. */
 static int fill_cores(struct dt_topo *topo, hwloc_topology_t hwloc, struct dtrain_error *err)
 {
-    hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    hwloc_obj_type_t type =
+        hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     int count = hwloc_get_nbobjs_by_type(hwloc, type);
 
     if (count <= 0 || (unsigned)count > DT_TOPO_CORES_MAX)
@@ -167,10 +172,12 @@ void dt_topo_read_export_work(struct dt_topo_wire *wire, void *arg)
 {
     const struct dt_topo_read *read = arg;
     struct dtrain_error err = {""};
-    hwloc_topology_t hwloc = load(read, &err);
+    hwloc_topology_t hwloc;
     char *xml = NULL;
     int size = 0;
 
+    dt_topo_child_lift_memory();
+    hwloc = load(read, &err);
     if (hwloc != NULL && hwloc_topology_export_xmlbuffer(hwloc, &xml, &size, 0) != 0)
         dt_error_set(&err, "%s: hwloc cannot write its XML: expected memory for it", read->source);
     if (xml == NULL || size <= 0)

@@ -17,7 +17,7 @@ struct dt_topo_read {
 void dt_topo_read_work(struct dt_topo_wire *wire, void *arg);
 void dt_topo_read_export_work(struct dt_topo_wire *wire, void *arg);
 
-/* The environment for hwloc: no vendor's runtime is even opened; or, to save all once, with their libraries. */
+/* For hwloc: so that no vendor's runtime is even opened; or, to save all once, with their libraries. */
 extern char *dt_topo_read_environment[];
 extern char *dt_topo_read_vendor_environment[];
 

@@ -1,4 +1,5 @@
-/* A saved topology that root reads: only if root owns it and the folders above, and nobody else can write them. */
+/* A saved topology that root reads: only if root owns it and the folders above, and nobody else can write
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,10 +18,11 @@ static int check_owner(int fd, const char *path, const char *component, struct d
     if (fstat(fd, &status) != 0)
         return dt_error_set(err, "%s: cannot look at '%s': %s", path, component, strerror(errno));
     if (status.st_uid != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return dt_error_set(err,
-                            "%s: '%s' belongs to user %u with mode %04o: expected root's, and that nobody else "
-                            "can write it (chown root, chmod go-w)",
-                            path, component, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777u);
+        return dt_error_set(
+            err,
+            "%s: '%s' belongs to user %u with mode %04o: expected root's, and that nobody else "
+            "can write it (chown root, chmod go-w)",
+            path, component, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777u);
     return 0;
 }
 
@@ -90,8 +92,8 @@ static int read_whole(char *text, size_t size, int fd, const char *path, struct 
         ssize_t n = read(fd, text + used, size - used);
 
         if (n == 0)
-            return dt_error_set(err, "%s ended after %zu of %zu bytes: expected nobody to write it", path, used,
-                                size);
+            return dt_error_set(err, "%s ended after %zu of %zu bytes: expected nobody to write it", path,
+                                used, size);
         if (n < 0 && errno != EINTR)
             return dt_error_set(err, "%s: cannot read: %s", path, strerror(errno));
         used += n > 0 ? (size_t)n : 0;

@@ -111,7 +111,8 @@ static bool is_bounded(const char *list)
 {
     size_t length = strlen(list);
 
-    for (const char *digits = list; *digits != '\0'; digits += strcspn(digits, ",-"), digits += *digits != '\0')
+    for (const char *digits = list; *digits != '\0';
+         digits += strcspn(digits, ",-"), digits += *digits != '\0')
         if (strspn(digits, "0123456789") > INDEX_DIGITS_MAX)
             return false;
     return length == 0 || list[length - 1] != '-';
@@ -248,7 +249,8 @@ int dt_topo_wire_get_topo(struct dt_topo **topo, struct dt_topo_wire *wire, cons
         goto out;
     if (get(raw, sizeof(*raw), wire) || copy_plain(made, raw) || get_bitmaps(made, raw->core_count, wire) ||
         wire->used != wire->size) {
-        dt_error_set(err, "%s: reading it gave %zu bytes that are no topology: expected one that hwloc can read",
+        dt_error_set(err,
+                     "%s: reading it gave %zu bytes that are no topology: expected one that hwloc can read",
                      source, wire->size);
         goto out;
     }
