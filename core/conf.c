@@ -82,7 +82,10 @@ static int parse_order(struct dt_conf *conf, const char *value, struct dtrain_er
 
 static int parse_node_order(struct dt_conf *conf, const char *value, struct dtrain_error *err)
 {
-    static const char *const words[] = {[DT_NODE_ORDER_SWITCHES] = "switches", [DT_NODE_ORDER_SLURM] = "slurm"};
+    static const char *const words[] = {
+        [DT_NODE_ORDER_SWITCHES] = "switches",
+        [DT_NODE_ORDER_SLURM] = "slurm",
+    };
     unsigned index;
 
     if (dt_parse_word(&index, value, words, 2, "node_order", err) != 0)

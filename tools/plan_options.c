@@ -139,7 +139,7 @@ static const struct dt_plan_option table[] = {
     {"gpus-per-node", 0, "N", "refuse more tasks than this on a node", apply_gpus},
     {"distribution", 'm', "KIND", "how Slurm numbers the tasks: block, cyclic or plane=SIZE",
      apply_distribution},
-    {"switches", 0, "FILE", "order the nodes by the switches of this topology.conf, and count what crosses them",
+    {"switches", 0, "FILE", "order the nodes by this topology.conf, and count what crosses which switches",
      apply_switches},
     {"rank", 0, "R", "one rank's place and groups, not the whole plan", apply_rank},
     {"groups", 0, "SETS", "groups to list with --json or --rank, such as tp,dp-cp", apply_groups},

@@ -282,7 +282,8 @@ bool dt_plan_step_is_anonymous(const struct dt_plan_step *step)
     return step->hosts == NULL;
 }
 
-int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *switches, struct dtrain_error *err)
+int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *switches,
+                       struct dtrain_error *err)
 {
     struct dt_node_order order = {step->node_count, step->names, step->tasks, step->procids};
     bool is_changed;
