@@ -263,7 +263,7 @@ int dt_topo_text_print(struct dt_out *out, const struct dt_topo_view *view, stru
 {
     char summary[DT_TOPO_SUMMARY_MAX];
 
-    dt_out_printf(out, "%s: %s\n", view->topo->source, dt_topo_summary(summary, view->topo));
+    dt_out_printf(out, "%s: %s\n", dt_topo_title(view->topo), dt_topo_summary(summary, view->topo));
     if (view->topo->gpu_count > 0)
         dt_out_text(out, "\n");
     if (view->topo->gpu_count > 0 && print_gpus(out, view->topo, err) != 0)

@@ -182,6 +182,13 @@ int dt_topo_numa_socket(const struct dt_topo *topo, uint32_t numa)
 
 /* ---- Words ---- */
 
+const char *dt_topo_title(const struct dt_topo *topo)
+{
+    const char *slash = strrchr(topo->source, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : topo->source;
+}
+
 const char *dt_topo_summary(char buf[DT_TOPO_SUMMARY_MAX], const struct dt_topo *topo)
 {
     uint32_t numas = numa_with_cpus_count(topo);

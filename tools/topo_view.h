@@ -46,6 +46,9 @@ int dt_topo_numa_socket(const struct dt_topo *topo, uint32_t numa);
 /* How many sockets devices name. */
 uint32_t dt_topo_socket_count(const struct dt_topo *topo);
 
+/* The source's name, of a file without its folders. */
+const char *dt_topo_title(const struct dt_topo *topo);
+
 /* "8 GPUs, 10 NICs, 8 NUMA nodes, 256 CPUs in 128 cores". Returns buf. */
 #define DT_TOPO_SUMMARY_MAX 128
 const char *dt_topo_summary(char buf[DT_TOPO_SUMMARY_MAX], const struct dt_topo *topo);
