@@ -22,7 +22,7 @@ extern const char *const dt_topo_vendor_words[DT_VENDOR_OTHER + 1];
 extern const char *const dt_topo_vendor_titles[DT_VENDOR_OTHER + 1];
 extern const char *const dt_topo_nic_words[DT_NIC_ETHERNET + 1];
 
-/* "NV4", "NVS12", "XG2", "XL1", "PIX", "PXB", "PHB", "NODE", "SYS", "?", "-" for itself. Returns buf. */
+/* "NV4", "NVS12", "XG2", "XL1", "PIX", "PXB", "PHB", "NODE", "SOCK", "SYS", "?", "-" for itself. Returns buf. */
 const char *dt_topo_symbol(char buf[DT_TOPO_SYMBOL_MAX], struct dt_path_info path);
 
 /* Links of their own between GPUs, not PCIe. */
