@@ -18,6 +18,8 @@ enum key {
     KEY_PORT_MAX,
     KEY_MPI,
     KEY_REPORT,
+    KEY_BIND,
+    KEY_VISIBLE,
     KEY_COUNT
 };
 
@@ -48,6 +50,21 @@ static int parse_report(struct dt_conf *conf, const char *value, struct dtrain_e
     if (dt_parse_word(&index, value, dt_report_words, 3, "report", err) != 0)
         return -1;
     conf->report = (enum dt_report)index;
+    return 0;
+}
+
+static int parse_bind(struct dt_conf *conf, const char *value, struct dtrain_error *err)
+{
+    return dt_bind_choice_parse_items(&conf->bind_items, &conf->is_bind_verbose, value, "bind", err);
+}
+
+static int parse_visible(struct dt_conf *conf, const char *value, struct dtrain_error *err)
+{
+    unsigned index;
+
+    if (dt_parse_word(&index, value, dt_visible_words, 2, "visible", err) != 0)
+        return -1;
+    conf->visible = (enum dt_visible_mode)index;
     return 0;
 }
 
@@ -124,6 +141,11 @@ static const struct dt_conf_key keys[KEY_COUNT] = {
                  "what srun is given for SLURM_MPI_TYPE in a dtrain step; none leaves it alone", parse_mpi},
     [KEY_REPORT] = {"report", "off|text|json", "off",
                     "print who is where on stderr before the tasks start", parse_report},
+    [KEY_BIND] = {"bind", "gpu,cpu,nic,mem|none|verbose", "gpu,cpu,nic,mem",
+                  "what each task is bound to; none leaves all of it to Slurm", parse_bind},
+    [KEY_VISIBLE] = {"visible", "all|own", "all",
+                     "all: a task sees its node's GPUs, the own one at index LOCAL_RANK; own: only that one",
+                     parse_visible},
 };
 
 const struct dt_conf_key *dt_conf_keys(size_t *count)

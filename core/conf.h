@@ -20,6 +20,9 @@ struct dt_conf {
     enum dt_node_order_choice node_order;
     enum dt_backend_choice backend;
     enum dt_report report;
+    unsigned bind_items; /* enum dt_bind_item as bits */
+    bool is_bind_verbose;
+    enum dt_visible_mode visible;
     char order[DT_ORDER_MAX];
     uint16_t port_min, port_max; /* MASTER_PORT is one of these, both included */
     char mpi[DT_CONF_MPI_MAX];   /* for SLURM_MPI_TYPE; "" leaves it alone ("none" in the file) */

@@ -102,6 +102,28 @@ static int apply_report(struct dt_request *request, const char *value, struct dt
     return 0;
 }
 
+static int apply_bind(struct dt_request *request, const char *value, struct dtrain_error *err)
+{
+    if (dt_bind_choice_parse_items(&request->bind_items, &request->is_bind_verbose, value, "--dtrain-bind",
+                                   err))
+        return -1;
+    request->has_bind = true;
+    request->is_on = true;
+    return 0;
+}
+
+static int apply_visible(struct dt_request *request, const char *value, struct dtrain_error *err)
+{
+    unsigned index;
+
+    if (dt_parse_word(&index, value, dt_visible_words, 2, "--dtrain-visible", err))
+        return -1;
+    request->visible = (enum dt_visible_mode)index;
+    request->has_visible = true;
+    request->is_on = true;
+    return 0;
+}
+
 static int apply_switch(struct dt_request *request, const char *value, struct dtrain_error *err)
 {
     static const char *const words[] = {"on", "off"};
@@ -130,6 +152,11 @@ static const struct dt_option options[] = {
      apply_backend},
     {"dtrain-report", "text|json", DT_ARGUMENT_OPTIONAL, "print who is where on stderr before the tasks "
                                                          "start", apply_report},
+    {"dtrain-bind", "gpu,cpu,nic,mem|none|verbose", DT_ARGUMENT_REQUIRED,
+     "what each task is bound to (default gpu,cpu,nic,mem); verbose: say it", apply_bind},
+    {"dtrain-visible", "all|own", DT_ARGUMENT_REQUIRED,
+     "all: a task sees its node's GPUs, the own one at index LOCAL_RANK; own: only that one (default all)",
+     apply_visible},
     {"dtrain", "on|off", DT_ARGUMENT_REQUIRED, "on: all sizes 1 unless given; off: a plain step, for "
                                                "helpers in a script", apply_switch},
 };

@@ -6,6 +6,7 @@
 #ifndef DT_CORE_REQUEST_H
 #define DT_CORE_REQUEST_H
 
+#include "bind_choice.h"
 #include "plan.h"
 
 enum dt_report { DT_REPORT_OFF, DT_REPORT_TEXT, DT_REPORT_JSON };
@@ -17,10 +18,13 @@ struct dt_request {
     bool is_off; /* --dtrain=off was the last word on it */
     struct dt_layout_request layout; /* order is not used: the field below */
     char order[DT_ORDER_MAX];        /* "" until given */
-    bool has_tp_span, has_backend, has_report;
+    bool has_tp_span, has_backend, has_report, has_bind, has_visible;
     enum dt_span tp_span;
     enum dt_backend_choice backend;
     enum dt_report report;
+    unsigned bind_items; /* enum dt_bind_item as bits */
+    bool is_bind_verbose;
+    enum dt_visible_mode visible;
 };
 
 enum dt_option_argument { DT_ARGUMENT_REQUIRED, DT_ARGUMENT_OPTIONAL };

@@ -93,6 +93,34 @@ static bool names_het_group(const char *name)
     return strcmp(name, "het-group") == 0 || strcmp(name, "pack-group") == 0;
 }
 
+static const struct {
+    const char *name;
+    enum dt_bind_item item;
+} binders[] = {
+    {"cpu-bind", DT_BIND_ITEM_CPU}, {"cpu_bind", DT_BIND_ITEM_CPU},  {"mem-bind", DT_BIND_ITEM_MEM},
+    {"gpu-bind", DT_BIND_ITEM_GPU}, {"tres-bind", DT_BIND_ITEM_GPU}, {"accel-bind", DT_BIND_ITEM_GPU},
+};
+
+bool dt_cmdline_chooses(const char *value)
+{
+    static const char *const manners[] = {"", "v", "verbose", "q", "quiet"};
+
+    if (value == NULL)
+        return false;
+    for (size_t i = 0; i < COUNT(manners); i++)
+        if (strcmp(value, manners[i]) == 0)
+            return false;
+    return true;
+}
+
+static unsigned bound_by(const char *name, const char *value)
+{
+    for (size_t i = 0; i < COUNT(binders); i++)
+        if (strcmp(name, binders[i].name) == 0 && dt_cmdline_chooses(value))
+            return 1u << binders[i].item;
+    return 0;
+}
+
 /* Returns how many words the option takes: 1 or 2. */
 static uint32_t scan_long(struct dt_cmdline *cmdline, struct dt_request *request, const char *word,
                           const char *next)
@@ -115,6 +143,7 @@ static uint32_t scan_long(struct dt_cmdline *cmdline, struct dt_request *request
         cmdline->is_interactive = true;
     else if (names_het_group(match.name) && value != NULL && strpbrk(value, ",-") != NULL)
         cmdline->has_components = true;
+    cmdline->bound |= bound_by(match.name, value);
     return takes_next ? 2 : 1;
 }
 

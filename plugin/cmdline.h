@@ -15,6 +15,7 @@ struct dt_cmdline {
     bool has_mpi;        /* the user's own --mpi */
     bool is_interactive; /* the shell that salloc starts in the allocation */
     bool has_components; /* a heterogeneous step: ":" or several groups in --het-group */
+    unsigned bound;      /* by the user's own --cpu-bind and the like: enum dt_bind_item as bits */
     const char *unsure;  /* first option that may or may not take the next word; NULL: none. Borrowed */
 };
 
@@ -27,6 +28,9 @@ struct dt_cmdline {
  */
 void dt_cmdline_scan(struct dt_cmdline *cmdline, struct dt_request *request, const char *const *words,
                      uint32_t count);
+
+/* Whether a value of --cpu-bind, or of its variable, chooses anything: "verbose" does not. */
+bool dt_cmdline_chooses(const char *value);
 
 /*
  * Splits a /proc/PID/cmdline (words that end in NUL) in place: *words borrows

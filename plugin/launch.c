@@ -51,6 +51,7 @@ static void scan_own_cmdline(struct dt_launch *launch, struct dt_cmdline *cmdlin
         dt_cmdline_scan(cmdline, request, words, dt_cmdline_split(words, DT_CMDLINE_WORDS_MAX, text, bytes));
     }
     launch->has_components = cmdline->has_components;
+    launch->bound = cmdline->bound;
     if (cmdline->unsure != NULL)
         (void)dt_parse_shown(launch->unsure, cmdline->unsure);
     cmdline->unsure = NULL; /* borrowed from text */
@@ -88,6 +89,57 @@ void dt_launch_prepare(struct dt_launch *launch, int argc, char *const *argv)
     launch->is_foreseen = dt_request_is_active(&request) || cmdline.has_mpi || is_mpi_chosen();
     if (dt_request_is_active(&request) && !cmdline.has_mpi && !cmdline.is_interactive)
         choose_mpi(launch);
+}
+
+/* ---- What is left to the binder ---- */
+
+/*
+ * What the user bound by Slurm's own means. The variables that stand for srun's options count only outside of
+ * a step: inside one they are what that step was bound to, and nobody's choice.
+ */
+static unsigned bound_by_user(const struct dt_launch *launch)
+{
+    static const struct {
+        const char *name;
+        enum dt_bind_item item;
+    } variables[] = {
+        {"SLURM_CPU_BIND", DT_BIND_ITEM_CPU},  {"SLURM_MEM_BIND", DT_BIND_ITEM_MEM},
+        {"SLURM_GPU_BIND", DT_BIND_ITEM_GPU},  {"SLURM_TRES_BIND", DT_BIND_ITEM_GPU},
+        {"SLURM_ACCEL_BIND", DT_BIND_ITEM_GPU},
+    };
+    unsigned bound = launch->bound;
+
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && getenv("SLURM_STEP_ID") == NULL; i++)
+        if (dt_cmdline_chooses(getenv(variables[i].name)))
+            bound |= 1u << variables[i].item;
+    return bound;
+}
+
+static enum dt_bind_say who_says(bool is_verbose, enum dt_report report)
+{
+    if (is_verbose)
+        return DT_BIND_SAY_TASKS;
+    return report != DT_REPORT_OFF ? DT_BIND_SAY_NODE : DT_BIND_SAY_NOTHING;
+}
+
+static int export_binding(const struct dt_launch *launch, const struct dt_conf *conf,
+                          const struct dt_request *request, struct dtrain_error *err)
+{
+    unsigned wanted = request->has_bind ? request->bind_items : conf->bind_items;
+    unsigned bound = bound_by_user(launch);
+    bool is_verbose = request->has_bind ? request->is_bind_verbose : conf->is_bind_verbose;
+    struct dt_bind_choice choice = {
+        .items = wanted & ~bound,
+        .kept = wanted & bound,
+        .visible = request->has_visible ? request->visible : conf->visible,
+        .say = who_says(is_verbose, request->has_report ? request->report : conf->report),
+    };
+    char text[DT_BIND_CHOICE_MAX];
+
+    dt_bind_choice_encode(text, &choice);
+    if (setenv(DT_BIND_CHOICE_NAME, text, 1) != 0)
+        return dt_error_set(err, "cannot set " DT_BIND_CHOICE_NAME ": %s", strerror(errno));
+    return 0;
 }
 
 /* ---- After the step is created ---- */
@@ -227,7 +279,7 @@ static int launch_on(const struct dt_launch *launch, const struct dt_step *step,
 
     if (make_plan(&plan, step, conf, request, err))
         return hint_at_helpers(launch, err);
-    if (export_plan(plan, err) == 0) {
+    if (export_plan(plan, err) == 0 && export_binding(launch, conf, request, err) == 0) {
         announce(plan, request->has_report ? request->report : conf->report);
         rc = 0;
     }

@@ -18,6 +18,7 @@ struct dt_launch {
     char *const *argv;
     bool is_inherited;   /* sbatch or salloc left options in the environment */
     bool has_components; /* a heterogeneous step */
+    unsigned bound;      /* by --cpu-bind and the like on the command line: enum dt_bind_item as bits */
     bool is_foreseen;    /* the command line was understood to ask for dtrain, or for a kind of MPI */
     char unsure[DT_PARSE_SHOWN_MAX + 4]; /* the option that made the reading stop early; "": none */
 };

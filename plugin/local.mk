@@ -1,7 +1,13 @@
 plugin_sources = \
+	plugin/allowed.c plugin/allowed.h \
+	plugin/binder.c plugin/binder.h \
+	plugin/bound.c plugin/bound.h \
 	plugin/cmdline.c plugin/cmdline.h \
+	plugin/devices.c plugin/devices.h \
+	plugin/driver.c plugin/driver.h \
 	plugin/gpus.c plugin/gpus.h \
 	plugin/launch.c plugin/launch.h \
+	plugin/lists.c plugin/lists.h \
 	plugin/master.c plugin/master.h \
 	plugin/node.c plugin/node.h \
 	plugin/options.c plugin/options.h \

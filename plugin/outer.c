@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bind_choice.h"
 #include "core/env.h"
 #include "core/parse.h"
 #include "core/plan_wire.h"
@@ -35,6 +36,19 @@ static void clear_of_plan(const char *text)
     if (dt_parse_u32(&procid, getenv("SLURM_PROCID"), 0, dt_plan_world(plan) - 1, "SLURM_PROCID", NULL) == 0)
         clear_matching(plan, dt_plan_procid_rank(plan, procid));
     dt_plan_destroy(plan);
+}
+
+/* Variables of devices that the binder set and that nobody had set before; named in DT_BOUND_NAME. */
+static void clear_bound(void)
+{
+    static const char *const names[] = DT_BOUND_VARIABLES;
+    const char *text = getenv(DT_BOUND_NAME);
+
+    for (size_t i = 0; text != NULL && i < sizeof(names) / sizeof(names[0]); i++)
+        if (strstr(text, names[i]) != NULL)
+            unsetenv(names[i]);
+    unsetenv(DT_BOUND_NAME);
+    unsetenv(DT_BIND_CHOICE_NAME);
 }
 
 /* PMIx's variables lead to the outer step's server, for which a task of another step is nobody. */
@@ -70,6 +84,7 @@ void dt_outer_clear(void)
     if (text == NULL)
         return;
     clear_of_plan(text);
+    clear_bound();
     clear_pmix();
     unsetenv(DT_PLAN_WIRE_NAME);
     if (mpi != NULL && strncmp(mpi, "pmix", 4) == 0)

@@ -7,19 +7,51 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int find_path(const char **path, int argc, char *const *argv, struct dtrain_error *err)
+#define CONF_ARGUMENT "conf="
+#define TOPOLOGY_ARGUMENT "topology="
+
+static const char *find_argument(int argc, char *const *argv, const char *name)
 {
-    *path = NULL;
-    for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "conf=", 5) != 0)
-            return dt_error_set(err, "plugstack.conf: argument '%.64s' is not known: expected conf=FILE",
-                                argv[i]);
-        if (argv[i][5] != '/' || strlen(argv[i] + 5) >= DT_SITE_PATH_MAX)
-            return dt_error_set(
-                err, "plugstack.conf: '%.128s' is not usable: expected conf=FILE with an absolute path",
-                argv[i]);
-        *path = argv[i] + 5;
-    }
+    const char *found = NULL;
+
+    for (int i = 0; i < argc; i++)
+        if (strncmp(argv[i], name, strlen(name)) == 0)
+            found = argv[i] + strlen(name);
+    return found;
+}
+
+static int check_argument(const char *argument, struct dtrain_error *err)
+{
+    const char *value = strchr(argument, '=');
+
+    if (value == NULL || (strncmp(argument, CONF_ARGUMENT, strlen(CONF_ARGUMENT)) != 0 &&
+                          strncmp(argument, TOPOLOGY_ARGUMENT, strlen(TOPOLOGY_ARGUMENT)) != 0))
+        return dt_error_set(err,
+                            "plugstack.conf: argument '%.64s' is not known: expected conf=FILE or "
+                            "topology=FILE",
+                            argument);
+    if (value[1] != '/' || strlen(value + 1) >= DT_SITE_PATH_MAX)
+        return dt_error_set(
+            err, "plugstack.conf: '%.128s' is not usable: expected an absolute path behind the =", argument);
+    return 0;
+}
+
+static int find_path(const char **path, int argc, char *const *argv, const char *name,
+                     struct dtrain_error *err)
+{
+    for (int i = 0; i < argc; i++)
+        if (check_argument(argv[i], err))
+            return -1;
+    *path = find_argument(argc, argv, name);
+    return 0;
+}
+
+int dt_site_topology(const char **path, int argc, char *const *argv, struct dtrain_error *err)
+{
+    if (find_path(path, argc, argv, TOPOLOGY_ARGUMENT, err))
+        return -1;
+    if (*path == NULL)
+        *path = DT_SITE_TOPOLOGY;
     return 0;
 }
 
@@ -76,7 +108,7 @@ int dt_site_load(struct dt_conf *conf, int argc, char *const *argv, struct dtrai
     int fd, rc;
 
     dt_conf_defaults(conf);
-    if (find_path(&path, argc, argv, err))
+    if (find_path(&path, argc, argv, CONF_ARGUMENT, err))
         return -1;
     file = path ? path : DT_SITE_CONF;
     /* Not blocking, so that a FIFO in the file's place does not hold srun. */

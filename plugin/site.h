@@ -1,6 +1,6 @@
 /*
  * site.h - dtrain.conf, read by srun as the user who runs it. slurmstepd does
- * not read it: what it decides is in the plan already.
+ * not read it: what it decides is in the plan and in SLURM_DTRAIN_BIND already.
  */
 #ifndef DT_PLUGIN_SITE_H
 #define DT_PLUGIN_SITE_H
@@ -8,6 +8,14 @@
 #include "core/conf.h"
 
 #define DT_SITE_PATH_MAX 4096 /* bytes of the file's path with the NUL */
+
+#define DT_SITE_TOPOLOGY "/run/dtrain/topology.xml"
+
+/*
+ * The file of the node's topology: argument topology=FILE of plugstack.conf, else DT_SITE_TOPOLOGY. Borrowed
+ * from argv. Refuses arguments that are not known.
+ */
+int dt_site_topology(const char **path, int argc, char *const *argv, struct dtrain_error *err);
 
 /*
  * The defaults, changed by the file. argv: the plugin's arguments in

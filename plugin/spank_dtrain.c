@@ -6,6 +6,7 @@
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
 
+#include "binder.h"
 #include "core/plan.h"
 #include "launch.h"
 #include "node.h"
@@ -22,6 +23,7 @@ static struct {
     bool is_failed;
     struct dtrain_error failure;
     struct dt_plan *plan;
+    struct dt_binder binder;
 } node; /* slurmstepd */
 
 static int say(const struct dtrain_error *err)
@@ -64,7 +66,7 @@ int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
     return 0;
 }
 
-static void load_node(spank_t spank)
+static void load_node(spank_t spank, int argc, char **argv)
 {
     const struct dtrain_error *refusal = dt_options_refusal();
 
@@ -74,14 +76,14 @@ static void load_node(spank_t spank)
         node.failure = *refusal;
     else if (dt_node_load_plan(&node.plan, spank, dt_options_request(), &node.failure) == 0)
         node.is_failed = false;
+    if (!node.is_failed)
+        dt_binder_load(&node.binder, spank, argc, argv);
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
     if (spank_remote(spank) == 1 && is_dtrain_step(spank))
-        load_node(spank);
+        load_node(spank, argc, argv);
     return 0;
 }
 
@@ -91,7 +93,7 @@ static int start_task(spank_t spank, struct dtrain_error *err)
 
     if (dt_task_identify(&task, node.plan, spank, err))
         return -1;
-    if (dt_task_set_devices(&task, spank, err))
+    if (dt_binder_start_task(&node.binder, &task, spank, err))
         return -1;
     return dt_task_set_environment(&task, spank, err);
 }
@@ -124,6 +126,7 @@ int slurm_spank_exit(spank_t spank, int argc, char **argv)
     (void)argv;
     dt_plan_destroy(node.plan);
     node.plan = NULL;
+    dt_binder_free(&node.binder);
     node.is_active = false;
     return 0;
 }

@@ -22,12 +22,6 @@ struct dt_task {
 int dt_task_identify(struct dt_task *task, const struct dt_plan *plan, spank_t spank,
                      struct dtrain_error *err);
 
-/*
- * Puts the own device at LOCAL_RANK of each list that Slurm set. What is not
- * understood is warned about and left as it is; refuses more tasks than devices.
- */
-int dt_task_set_devices(const struct dt_task *task, spank_t spank, struct dtrain_error *err);
-
 /* Sets the variables of core/env.h. */
 int dt_task_set_environment(const struct dt_task *task, spank_t spank, struct dtrain_error *err);
 

@@ -5,6 +5,7 @@ include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk
 include tests/topo.mk
+include tests/binder.mk
 include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk

@@ -10,8 +10,11 @@ check_PROGRAMS += tests/unit/cmdline_test tests/unit/plugin_parts_test tests/uni
 # Tampers with steps on the lab; loaded by Slurm, so without sanitizers.
 check_LTLIBRARIES += spank_fault.la
 endif
-libdtfakeplugin_la_SOURCES = $(plugin_sources) tests/fake/spank.c tests/fake/spank.h
-libdtfakeplugin_la_CPPFLAGS = $(plugin_cppflags) -DDT_SITE_CONF='"/nonexistent/dtrain.conf"'
+if DT_HAVE_SLURM_TOPO
+fake_switches = tests/fake/switches.c
+endif
+libdtfakeplugin_la_SOURCES = $(plugin_sources) tests/fake/spank.c tests/fake/spank.h $(fake_switches)
+libdtfakeplugin_la_CPPFLAGS = $(plugin_cppflags) $(DT_HWLOC_CFLAGS) -DDT_SITE_CONF='"/nonexistent/dtrain.conf"'
 libdtfakeplugin_la_LIBADD = libdttopo.la libdtcore.la
 
 tests_unit_cmdline_test_LDADD = libdtfakeplugin.la

@@ -3,6 +3,13 @@ TESTS += tests/unit/switches_test
 check_PROGRAMS += tests/unit/switches_test
 tests_unit_switches_test_LDADD = libdtcore.la
 
+if DT_HAVE_SLURM_TOPO
+TESTS += tests/unit/plugin_switches_test
+check_PROGRAMS += tests/unit/plugin_switches_test
+endif
+tests_unit_plugin_switches_test_CPPFLAGS = $(plugin_cppflags)
+tests_unit_plugin_switches_test_LDADD = libdtfakeplugin.la
+
 if DT_LIBFUZZER
 noinst_PROGRAMS += tests/fuzz/fuzz_switches
 else

@@ -100,21 +100,30 @@ static int share(struct work *work, const struct taker *takers, uint32_t count, 
     return 0;
 }
 
-/* Where the task's GPU is, as CPUs: those of its NUMA node, or else its own; NULL: not known. */
+/*
+ * Where the task's GPU is, as CPUs: those of its NUMA node, or else its own; NULL: not known. A NUMA
+ * node whose CPUs this machine does not show (a job's cgroup) is known, and has none to give.
+ */
 static hwloc_const_bitmap_t near_cpus(const struct work *work, uint32_t task_index, bool by_numa)
 {
     const struct dt_topo *topo = work->input->topo;
     int gpu = work->binding->tasks[task_index].gpu;
     const struct dt_topo_numa *numa;
-    hwloc_const_bitmap_t cpus;
 
     if (gpu < 0 || work->is_done[task_index])
         return NULL;
     numa = dt_bind_numa(topo, topo->gpus[gpu].numa);
-    if (by_numa && numa == NULL)
-        return NULL;
-    cpus = by_numa ? numa->cpus : topo->gpus[gpu].cpus;
-    return hwloc_bitmap_iszero(cpus) ? NULL : cpus;
+    if (by_numa)
+        return numa != NULL && !numa->is_gpu_memory ? numa->cpus : NULL;
+    return hwloc_bitmap_iszero(topo->gpus[gpu].cpus) ? NULL : topo->gpus[gpu].cpus;
+}
+
+static bool is_same_place(const struct work *work, uint32_t a, uint32_t b, bool by_numa)
+{
+    const struct dt_topo_gpu *x = &work->input->topo->gpus[work->binding->tasks[a].gpu];
+    const struct dt_topo_gpu *y = &work->input->topo->gpus[work->binding->tasks[b].gpu];
+
+    return by_numa ? x->numa == y->numa : hwloc_bitmap_isequal(x->cpus, y->cpus) != 0;
 }
 
 static void near_place(char place[PLACE_MAX], const struct work *work, uint32_t task_index, bool by_numa)
@@ -149,22 +158,22 @@ static uint32_t first_beside(const struct work *work, const struct dt_topo_gpu *
 }
 
 /* All tasks whose GPUs are where the GPU of `first` is. */
-static void take_near(struct work *work, uint32_t first, hwloc_const_bitmap_t near, bool by_numa)
+static void take_near(struct work *work, uint32_t first, bool by_numa)
 {
     work->taker_count = 0;
     for (uint32_t task = first; task < work->binding->task_count; task++) {
-        hwloc_const_bitmap_t here = near_cpus(work, task, by_numa);
         int gpu = work->binding->tasks[task].gpu;
 
-        if (here == NULL || !hwloc_bitmap_isequal(here, near))
+        if (near_cpus(work, task, by_numa) == NULL || !is_same_place(work, first, task, by_numa))
             continue;
-        work->is_done[task] = true;
         work->takers[work->taker_count++] =
             (struct taker){.key = first_beside(work, &work->input->topo->gpus[gpu]),
                            .second_key = (uint32_t)gpu,
                            .task = task};
     }
     qsort(work->takers, work->taker_count, sizeof(*work->takers), compare_takers);
+    for (uint32_t i = 0; i < work->taker_count; i++)
+        work->is_done[work->takers[i].task] = true;
 }
 
 static void keep_all(struct work *work, const char *place)
@@ -184,7 +193,7 @@ static int bind_near(struct work *work, bool by_numa, struct dtrain_error *err)
             continue;
         near_place(place, work, task, by_numa);
         pick_near(work, near);
-        take_near(work, task, near, by_numa);
+        take_near(work, task, by_numa);
         if (work->picked_count == 0)
             keep_all(work, place);
         else if (share(work, work->takers, work->taker_count, 0, work->picked_count, place, err))

@@ -127,6 +127,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
         uint32_t local = va_arg(args, uint32_t);
 
         *va_arg(args, uint32_t *) = local < FAKE_TASKS_MAX ? fake.local_to_global[local] : 0;
+    } else if (item == S_JOB_ALLOC_CORES) {
+        *va_arg(args, char **) = (char *)fake.job_cores;
+        rc = fake.job_cores != NULL ? ESPANK_SUCCESS : ESPANK_NOT_AVAIL;
     } else if ((size_t)item < sizeof(values) / sizeof(values[0]) && values[item] != NULL) {
         *va_arg(args, uint32_t *) = *values[item];
     } else {
@@ -167,6 +170,15 @@ static void __attribute__((format(printf, 1, 0))) say(const char *format, va_lis
 }
 
 void slurm_error(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+}
+
+void slurm_spank_log(const char *format, ...)
 {
     va_list args;
 
@@ -278,23 +290,5 @@ void slurm_free_node_info_msg(node_info_msg_t *answer)
     free(answer->node_array->name);
     free(answer->node_array->node_addr);
     free(answer->node_array);
-    free(answer);
-}
-
-int slurm_load_topo(topo_info_response_msg_t **answer)
-{
-    if (fake.is_silent)
-        return -1;
-    *answer = calloc(1, sizeof(**answer));
-    (*answer)->record_count = fake.switch_count;
-    (*answer)->topo_array = calloc(fake.switch_count + 1, sizeof(topo_info_t));
-    for (uint32_t i = 0; i < fake.switch_count; i++)
-        (*answer)->topo_array[i] = fake.switches[i];
-    return 0;
-}
-
-void slurm_free_topo_info_msg(topo_info_response_msg_t *answer)
-{
-    free(answer->topo_array);
     free(answer);
 }

@@ -20,6 +20,7 @@ struct fake {
     uint32_t local_to_global[FAKE_TASKS_MAX];
     int task_id; /* -1: no task */
     uint32_t task_global_id;
+    const char *job_cores; /* S_JOB_ALLOC_CORES; NULL: not known */
     int fails_item; /* this item cannot be had; -1: none */
     /* the controller */
     const char *node_list; /* NULL: no layout */

@@ -72,6 +72,17 @@ static struct dt_topo *gpu_memory(void)
     return topo;
 }
 
+/* A view of a job's cgroup: of two NUMA nodes only the first shows its CPUs. */
+static struct dt_topo *narrowed_view(void)
+{
+    struct dt_topo *topo = node_create(2, 4);
+
+    hwloc_bitmap_zero(topo->numas[1].cpus);
+    node_add_gpu(topo, 0);
+    node_add_gpu(topo, 1);
+    return topo;
+}
+
 static const struct row {
     const char *name;
     struct dt_topo *(*create)(void);
@@ -106,6 +117,8 @@ static const struct row {
      "4 of 4 cores of its GPU's CPUs"},
     {"some locality: who knows nothing shares", half_known, 3, 1, "0-7", "4-7 0-3 0-7", "1 0 -1", 2,
      "8 of 8 cores of several NUMA nodes, with other tasks"},
+    {"a NUMA node whose CPUs do not show", narrowed_view, 2, 1, NULL, "0-3,8-11 -", "0 -1", 1,
+     "Slurm's cores kept: none of them is of its GPU's NUMA node 1"},
     {"CPUs without cores", without_cores, 2, 1, NULL, "0-3 4-7", "0 0", 0, "4 of 8 cores"},
     {"NUMA nodes without CPUs", gpu_memory, 2, 1, NULL, "0-3,8-11 4-7,12-15", "0 1", 1,
      "memory of NUMA node 1, its GPU's"},

@@ -13,6 +13,7 @@ static const struct row {
     uint32_t tp, pp;
     bool has_mpi, has_components;
     const char *unsure;
+    unsigned bound;
 } rows[] = {
     {.line = "srun"},
     {.line = "srun hostname"},
@@ -67,6 +68,13 @@ static const struct row {
     {"srun --mpi none --dtrain-tp=2 ./train", .active = true, .tp = 2, .has_mpi = true},
     {"srun --mp=pmi2 --dtrain-tp=2 ./train", .active = true, .tp = 2, .has_mpi = true},
     {"srun --dtrain-tp=2 ./train --mpi=none", .active = true, .tp = 2},
+    /* the user's own bindings */
+    {"srun --cpu-bind=cores --dtrain-tp=2 ./train", .active = true, .tp = 2, .bound = 1u << DT_BIND_ITEM_CPU},
+    {"srun --cpu-bind none --dtrain-tp=2 ./train", .active = true, .tp = 2, .bound = 1u << DT_BIND_ITEM_CPU},
+    {"srun --cpu-bind=verbose --dtrain-tp=2 ./train", .active = true, .tp = 2},
+    {"srun --gpu-bind=closest --mem-bind=local --dtrain-tp=2 ./train", .active = true, .tp = 2,
+     .bound = 1u << DT_BIND_ITEM_GPU | 1u << DT_BIND_ITEM_MEM},
+    {"srun --dtrain-tp=2 ./train --cpu-bind=cores", .active = true, .tp = 2},
     /* heterogeneous steps */
     {"srun -n1 a : --dtrain-tp=2 -n2 b", .active = true, .tp = 2, .has_components = true},
     {"srun -n1 a : -n2 b --dtrain-tp=2", .has_components = true},
@@ -94,7 +102,8 @@ static bool matches(const struct row *row, const struct dt_cmdline *cmdline, con
 {
     return dt_request_is_active(request) == row->active && request->layout.tp == row->tp &&
            request->layout.pp == row->pp && cmdline->has_mpi == row->has_mpi &&
-           cmdline->has_components == row->has_components && !cmdline->unsure == !row->unsure &&
+           cmdline->has_components == row->has_components && cmdline->bound == row->bound &&
+           !cmdline->unsure == !row->unsure &&
            (row->unsure == NULL || strcmp(row->unsure, cmdline->unsure) == 0);
 }
 

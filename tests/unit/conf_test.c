@@ -16,7 +16,7 @@ static const struct row rows[] = {
     {"mpi=pmix_v4\nreport=json\n", NULL},
     {"port_min = 30000\nport_max = 30000", NULL},
     {"tp_spam = any", "dtrain.conf:1: key: 'tp_spam' is not known: expected tp_span, order, node_order, "
-                      "backend, port_min, port_max, mpi or report"},
+                      "backend, port_min, port_max, mpi, report, bind or visible"},
     {"\n\n= any", "dtrain.conf:3: key: '' is empty"},
     {"\nreport\n", "dtrain.conf:2: 'report' has no '=': expected key = value"},
     {"# backend\nreport # = text\n", "dtrain.conf:2: 'report' has no '='"},

@@ -172,7 +172,7 @@ static void test_site(void)
     snprintf(path, sizeof(path), "conf=%s/fifo", folder);
     mkfifo(path + 5, 0600);
     test_refused(path, "is no regular file");
-    test_refused((char[]){"conf=dtrain.conf"}, "expected conf=FILE with an absolute path");
+    test_refused((char[]){"conf=dtrain.conf"}, "expected an absolute path behind the =");
     test_refused((char[]){"config=/etc/x"}, "argument 'config=/etc/x' is not known: expected conf=FILE");
     free(large);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/bind_choice.h"
 #include "core/env.h"
 #include "core/plan_wire.h"
 #include "tap.h"
@@ -156,68 +157,6 @@ static void test_srun_steps(void)
     test_srun_step("a restart", 0, "port=2");
 }
 
-/* A step of 4 nodes, a task each, on two leaves in turn. */
-static void set_tree(void)
-{
-    static const topo_info_t switches[] = {
-        {.level = 0, .name = (char *)"s0", .nodes = (char *)"n[1,3]"},
-        {.level = 0, .name = (char *)"s1", .nodes = (char *)"n[2,4]"},
-        {.level = 1, .name = (char *)"top", .nodes = (char *)"n[1-4]", .switches = (char *)"s[0-1]"},
-    };
-
-    set_step(S_CTX_LOCAL);
-    fake.nodes = 4;
-    fake.node_list = "n[1-4]";
-    for (uint32_t node = 0; node < 4; node++) {
-        fake.layout_tasks[node] = 1;
-        fake.layout_ids[node][0] = node;
-    }
-    fake.switches = switches;
-    fake.switch_count = 3;
-}
-
-static void test_srun_switches(void)
-{
-    static const topo_info_t wrong[] = {{.level = 1, .name = (char *)"top", .switches = (char *)"s0"}};
-    static const struct options pp[] = {{"dtrain-pp", "2"}, {NULL, NULL}};
-    char conf[] = "/tmp/dtrain-order-XXXXXX", argument[64];
-    char *argv[] = {argument};
-    int fd = mkstemp(conf);
-
-    set_tree();
-    tap_ok(run_srun(pp) == 0, "srun: two leaves in turn");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1,3,2,4];tasks=1(x4);procids=0+2:2/2:1;",
-              "nodes of a leaf are neighbours");
-    tap_ok(said("dtrain: the nodes are in the order of the cluster's switches: n[1,3,2,4]"), "and it is said");
-    set_tree();
-    fake.node_list = "n[3,1,4,2]";
-    tap_ok(run_srun(pp) == 0 && !said("switches"), "srun: nodes that are in order: nothing is said");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[3,1,4,2];tasks=1(x4);procids=0+4:1;", "and nothing changed");
-    set_tree();
-    fake.switch_count = 0;
-    tap_ok(run_srun(pp) == 0 && !said("switches"), "srun: without a topology nothing is said");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
-    set_tree();
-    fake.switches = wrong;
-    fake.switch_count = 1;
-    tap_ok(run_srun(pp) == 0 && said("the order of the nodes stays Slurm's: switch top has s0 below it, which is no"),
-           "srun: switches that are none are named");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
-    set_tree();
-    fake.is_silent = true;
-    fake.node_list = "127.0.0.[1-4]";
-    tap_ok(run_srun(pp) == 0 && said("stays Slurm's: the controller does not say its switches"),
-           "srun: a controller that does not say them");
-    set_tree();
-    snprintf(argument, sizeof(argument), "conf=%s", conf);
-    tap_ok(fd >= 0 && write(fd, "node_order = slurm\n", 19) == 19 && slurm_spank_init(NULL, 1, argv) == 0 &&
-               fake_option("dtrain-pp", "2") == 0 && slurm_spank_local_user_init(NULL, 1, argv) == 0,
-           "srun: dtrain.conf says node_order = slurm");
-    tap_holds(getenv(DT_PLAN_WIRE_NAME), "nodes=n[1-4];", "and the order stays");
-    close(fd);
-    unlink(conf);
-}
-
 static void test_srun_inactive(void)
 {
     static const struct options none[] = {{NULL, NULL}};
@@ -277,6 +216,49 @@ static void test_plugstack_arguments(void)
     tap_holds(fake.said, "/nonexistent/dtrain.conf cannot be opened", "naming the file");
 }
 
+/* ---- What is left to the binder ---- */
+
+static const struct {
+    const char *option, *value, *variable, *set; /* of dtrain's, and of srun's environment */
+    const char *expected;
+} choices[] = {
+    {"dtrain", "on", NULL, NULL, "gpu,cpu,nic,mem;none;all;nothing"},
+    {"dtrain-bind", "gpu,nic", NULL, NULL, "gpu,nic;none;all;nothing"},
+    {"dtrain-bind", "verbose", NULL, NULL, "gpu,cpu,nic,mem;none;all;tasks"},
+    {"dtrain-bind", "none", NULL, NULL, "none;none;all;nothing"},
+    {"dtrain-visible", "own", NULL, NULL, "gpu,cpu,nic,mem;none;own;nothing"},
+    {"dtrain-report", "text", NULL, NULL, "gpu,cpu,nic,mem;none;all;node"},
+    {"dtrain", "on", "SLURM_CPU_BIND", "quiet", "gpu,cpu,nic,mem;none;all;nothing"},
+    {"dtrain", "on", "SLURM_CPU_BIND", "cores", "gpu,nic,mem;cpu;all;nothing"},
+    {"dtrain", "on", "SLURM_GPU_BIND", "closest", "cpu,nic,mem;gpu;all;nothing"},
+    {"dtrain", "on", "SLURM_MEM_BIND", "local", "gpu,cpu,nic;mem;all;nothing"},
+    {"dtrain-bind", "gpu", "SLURM_CPU_BIND", "cores", "gpu;none;all;nothing"},
+};
+
+static void test_choices(void)
+{
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+        const struct options given[] = {{choices[i].option, choices[i].value}, {NULL, NULL}};
+
+        set_step(S_CTX_LOCAL);
+        if (choices[i].variable != NULL)
+            setenv(choices[i].variable, choices[i].set, 1);
+        tap_ok(run_srun(given) == 0, "srun: --%s=%s", given->name, given->value);
+        tap_holds(getenv(DT_BIND_CHOICE_NAME) ? getenv(DT_BIND_CHOICE_NAME) : "", choices[i].expected,
+                  "and what the nodes are told");
+        if (choices[i].variable != NULL)
+            unsetenv(choices[i].variable);
+    }
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_CPU_BIND", "quiet,mask_cpu:0x1", 1);
+    set_step(S_CTX_LOCAL);
+    run_srun((const struct options[]){{"dtrain", "on"}, {NULL, NULL}});
+    tap_ok(is_process_variable(DT_BIND_CHOICE_NAME, "gpu,cpu,nic,mem;none;all;nothing"),
+           "what an outer step was bound to is nobody's choice");
+    unsetenv("SLURM_STEP_ID");
+    unsetenv("SLURM_CPU_BIND");
+}
+
 /* ---- A step inside a step ---- */
 
 static void set_outer(const char *plan)
@@ -292,6 +274,10 @@ static void set_outer(const char *plan)
     setenv("MASTER_ADDR", "10.0.0.1", 1);
     setenv("MASTER_PORT", "1234", 1);
     setenv("OMP_NUM_THREADS", "4", 1);
+    setenv("SLURM_DTRAIN_BIND", "none;none;all;nothing", 1);
+    setenv("SLURM_DTRAIN_BOUND", "UCX_NET_DEVICES", 1);
+    setenv("UCX_NET_DEVICES", "mlx5_0:1", 1);
+    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 }
 
 static void test_outer(spank_context_t context)
@@ -311,6 +297,10 @@ static void test_outer(spank_context_t context)
     tap_ok(is_process_variable("PMIX_RANK", NULL) && is_process_variable("PMIX_SERVER_URI41", NULL) &&
                is_process_variable("SLURM_MPI_TYPE", NULL),
            "and its PMIx");
+    tap_ok(is_process_variable("SLURM_DTRAIN_BIND", NULL) && is_process_variable("SLURM_DTRAIN_BOUND", NULL) &&
+               is_process_variable("UCX_NET_DEVICES", NULL) &&
+               is_process_variable("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
+           "and what its binder set, but not what was there before");
     tap_ok(is_process_variable("MASTER_PORT", "1234") && is_process_variable("OMP_NUM_THREADS", "4") &&
                is_process_variable("PMIX_MCA_gds", "hash"),
            "what is somebody's own stays");
@@ -383,6 +373,7 @@ static void set_node(void)
     fake.local_to_global[0] = 1;
     fake.local_to_global[1] = 3;
     fake_put(DT_PLAN_WIRE_NAME, PLAN);
+    fake_put(DT_BIND_CHOICE_NAME, "none;none;all;nothing");
 }
 
 static int start_node(void)
@@ -645,6 +636,38 @@ static void test_devices(void)
     }
 }
 
+/* A choice that did not arrive, or is none, leaves all of it to Slurm. */
+static void test_binding(void)
+{
+    static const struct {
+        const char *choice, *argument, *words;
+    } rows[] = {
+        {NULL, NULL, "n2: binding is left to Slurm: SLURM_DTRAIN_BIND did not arrive with the step"},
+        {"x", NULL, "SLURM_DTRAIN_BIND 'x' is not what srun's plugin sets"},
+        {"gpu;none;all;nothing", "topology=relative", "'topology=relative' is not usable"},
+        {"gpu;none;all;nothing", "topologie=/x", "argument 'topologie=/x' is not known"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *argv[] = {(char *)rows[i].argument};
+        int argc = rows[i].argument != NULL;
+
+        set_node();
+        fake_put(DT_BIND_CHOICE_NAME, rows[i].choice);
+        fake_put("SLURM_GPUS_ON_NODE", "2");
+        fake_put("CUDA_VISIBLE_DEVICES", "4,5");
+        slurm_spank_init(NULL, argc, argv);
+        fake_option("dtrain-tp", "2");
+        tap_ok(slurm_spank_init_post_opt(NULL, argc, argv) == 0 && start_task(0) == 0,
+               "without a binding a task starts");
+        tap_holds(fake.said, rows[i].words, "and it is said");
+        fake.said[0] = '\0';
+        tap_ok(start_task(1) == 0 && fake.said[0] == '\0', "once a node");
+        tap_ok(strcmp(fake_get("CUDA_VISIBLE_DEVICES"), "4,5") == 0, "and the devices stay");
+        slurm_spank_exit(NULL, 0, NULL);
+    }
+}
+
 /* ---- Elsewhere ---- */
 
 static void test_other_contexts(void)
@@ -657,7 +680,7 @@ static void test_other_contexts(void)
                "nothing is done in context %d", contexts[i]);
     }
     set_step(S_CTX_ALLOCATOR);
-    tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 11, "sbatch knows the options (%u)",
+    tap_ok(slurm_spank_init(NULL, 0, NULL) == 0 && fake.options == 13, "sbatch knows the options (%u)",
            fake.options);
     tap_ok(fake_option("dtrain-tp", "2") == 0 && fake_option("dtrain-tp", "-2") == -1,
            "and refuses a bad value");
@@ -684,10 +707,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(srun_rows) / sizeof(srun_rows[0]); i++)
         test_srun_row(&srun_rows[i]);
     test_srun_steps();
-    test_srun_switches();
     test_srun_inactive();
     test_srun_inherited();
     test_plugstack_arguments();
+    test_choices();
     test_outer(S_CTX_LOCAL);
     test_outer(S_CTX_ALLOCATOR);
     test_cmdlines();
@@ -699,6 +722,7 @@ int main(int argc, char **argv)
     test_refused_remotely();
     test_wrong_tasks();
     test_devices();
+    test_binding();
     test_other_contexts();
     test_register_fails();
     fake_reset(S_CTX_ERROR);
