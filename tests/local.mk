@@ -1,6 +1,7 @@
 include tests/tools.mk
 include tests/layout.mk
 include tests/core.mk
+include tests/import.mk
 include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk

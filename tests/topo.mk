@@ -8,3 +8,11 @@ tests_unit_topo_golden_test_SOURCES = tests/unit/topo_golden_test.c tests/unit/t
 tests_unit_topo_golden_test_LDADD = libdttopo.la libdtcore.la
 tests_unit_topo_machine_test_LDADD = libdttopo.la libdtcore.la
 tests_unit_topo_trust_test_LDADD = libdttopo.la libdtcore.la
+
+DT_FUZZERS += tests/fuzz/fuzz_topo_xml tests/fuzz/fuzz_topo_wire
+tests_fuzz_fuzz_topo_xml_SOURCES = tests/fuzz/fuzz_topo_xml.c $(DT_FUZZ_SOURCES)
+tests_fuzz_fuzz_topo_xml_LDADD = libdttopo.la libdtcore.la
+tests_fuzz_fuzz_topo_xml_LDFLAGS = $(AM_LDFLAGS) $(DT_FUZZER_FLAGS)
+tests_fuzz_fuzz_topo_wire_SOURCES = tests/fuzz/fuzz_topo_wire.c $(DT_FUZZ_SOURCES)
+tests_fuzz_fuzz_topo_wire_LDADD = libdttopo.la libdtcore.la
+tests_fuzz_fuzz_topo_wire_LDFLAGS = $(AM_LDFLAGS) $(DT_FUZZER_FLAGS)

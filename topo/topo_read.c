@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo_child.h"
 #include "topo_device.h"
 #include "topo_gpu.h"
 #include "topo_nic.h"
@@ -24,8 +25,8 @@ char *dt_topo_read_environment[] = {
 
 char *dt_topo_read_vendor_environment[] = {
     (char[]){"HWLOC_HIDE_ERRORS=2"},
-    (char[]){"HWLOC_PLUGINS_BLACKLIST=" NO_DISPLAY},
-    (char[]){"HWLOC_COMPONENTS=-opencl,-gl"},
+    (char[]){"HWLOC_PLUGINS_BLACKLIST=" NO_DISPLAY ":hwloc_cuda.so"},
+    (char[]){"HWLOC_COMPONENTS=-opencl,-gl,-cuda"},
     NULL,
 };
 
@@ -171,10 +172,12 @@ void dt_topo_read_export_work(struct dt_topo_wire *wire, void *arg)
 {
     const struct dt_topo_read *read = arg;
     struct dtrain_error err = {""};
-    hwloc_topology_t hwloc = load(read, &err);
+    hwloc_topology_t hwloc;
     char *xml = NULL;
     int size = 0;
 
+    dt_topo_child_lift_memory();
+    hwloc = load(read, &err);
     if (hwloc != NULL && hwloc_topology_export_xmlbuffer(hwloc, &xml, &size, 0) != 0)
         dt_error_set(&err, "%s: hwloc cannot write its XML: expected memory for it", read->source);
     if (xml == NULL || size <= 0)

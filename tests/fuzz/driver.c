@@ -15,6 +15,9 @@
 #define INPUT_MAX 4096
 #define MUTATIONS_MAX 6
 
+/* Of a harness whose runs are dear: how many of the others' each is worth. */
+extern const uint32_t dt_fuzz_cost __attribute__((weak));
+
 /* Of the sanitizers' runtime, when it is linked in. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
@@ -174,6 +177,8 @@ int main(void)
         printf("Bail out! %s\n", err.text);
         return 1;
     }
+    if (&dt_fuzz_cost != NULL)
+        runs = runs / dt_fuzz_cost + seeds;
     watch();
     for (uint64_t run = 0; run < runs; run++) {
         input.n = 0;

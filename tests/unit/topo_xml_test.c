@@ -7,36 +7,44 @@
 #define TEXT_MAX 65536
 #define DEPTH 20000
 
-/* Two sockets with a NUMA node and a core each; what a test adds goes to socket 0, socket 1, the machine, the end. */
+/* Two sockets with a NUMA node and a core each; what a test adds goes to socket 0, socket 1, the machine, the
+ * end. */
 #define HEAD(version)                                                                                        \
-    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"                  \
-    "<topology version=\"" version "\">\n"                                                                     \
-    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" "       \
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"                \
+    "<topology version=\"" version "\">\n"                                                                   \
+    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" " \
     "nodeset=\"0xf\" complete_nodeset=\"0xf\" allowed_nodeset=\"0xf\" gp_index=\"1\">\n"
 #define SOCKET(number, mask)                                                                                 \
-    "<object type=\"Package\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask              \
-    "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"1" number "\">\n"                          \
-    "<object type=\"NUMANode\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask             \
-    "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"2" number "\" local_memory=\"4096\"/>\n"    \
-    "<object type=\"Core\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask                 \
-    "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"3" number "\">"                            \
-    "<object type=\"PU\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask                   \
+    "<object type=\"Package\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask           \
+    "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"1" number "\">\n"                      \
+    "<object type=\"NUMANode\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask          \
+    "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"2" number                              \
+    "\" local_memory=\"4096\"/>\n"                                                                           \
+    "<object type=\"Core\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask              \
+    "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"3" number "\">"                        \
+    "<object type=\"PU\" os_index=\"" number "\" cpuset=\"" mask "\" complete_cpuset=\"" mask                \
     "\" nodeset=\"" mask "\" complete_nodeset=\"" mask "\" gp_index=\"4" number "\"/></object>\n"
 #define END "</object>\n"
 #define MEMORY_OF_GPU                                                                                        \
-    "<object type=\"NUMANode\" os_index=\"2\" subtype=\"GPUMemory\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "        \
+    "<object type=\"NUMANode\" os_index=\"2\" subtype=\"GPUMemory\" cpuset=\"0x1\" complete_cpuset=\"0x1\" " \
     "nodeset=\"0x4\" complete_nodeset=\"0x4\" gp_index=\"22\" local_memory=\"4096\"/>\n"
 #define HOST(buses)                                                                                          \
     "<object type=\"Bridge\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[" buses "]\">\n"
 #define BRIDGE(bus, buses)                                                                                   \
-    "<object type=\"Bridge\" bridge_type=\"1-1\" depth=\"1\" bridge_pci=\"0000:[" buses "]\" pci_busid=\"0000:" bus  \
+    "<object type=\"Bridge\" bridge_type=\"1-1\" depth=\"1\" bridge_pci=\"0000:[" buses                      \
+    "]\" pci_busid=\"0000:" bus                                                                              \
     ":00.0\" pci_type=\"0604 [1000:c010] [0000:0000] a0\" pci_link_speed=\"0\">\n"
-#define PCI(id, type) "<object type=\"PCIDev\" pci_busid=\"" id "\" pci_type=\"" type " [0000:0000] a1\" pci_link_speed=\"0\">\n"
+#define PCI(id, type)                                                                                        \
+    "<object type=\"PCIDev\" pci_busid=\"" id "\" pci_type=\"" type                                          \
+    " [0000:0000] a1\" pci_link_speed=\"0\">\n"
 #define BARE(id, type) PCI(id, type) END
 #define OS(name, type) "<object type=\"OSDev\" name=\"" name "\" osdev_type=\"" type "\"/>\n"
-#define GP(name, type, index) "<object type=\"OSDev\" gp_index=\"" index "\" name=\"" name "\" osdev_type=\"" type "\"/>\n"
+#define GP(name, type, index)                                                                                \
+    "<object type=\"OSDev\" gp_index=\"" index "\" name=\"" name "\" osdev_type=\"" type "\"/>\n"
 #define FABRIC(name, lid)                                                                                    \
-    "<object type=\"OSDev\" name=\"" name "\" osdev_type=\"3\"><info name=\"Port1LID\" value=\"" lid "\"/></object>\n"
+    "<object type=\"OSDev\" name=\"" name "\" osdev_type=\"3\"><info name=\"Port1LID\" value=\"" lid         \
+    "\"/></object>\n"
+#define V100 "0302 [10de:1db1]"
 #define A100 "0302 [10de:20b0]"
 #define IB "0207 [15b3:101b]"
 
@@ -53,21 +61,24 @@ struct expected_path {
 
 struct row {
     const char *name, *socket0, *socket1, *machine, *tail;
-    struct expected_gpu gpus[9]; /* ends with pci NULL */
+    struct expected_gpu gpus[9];   /* ends with pci NULL */
     struct expected_path paths[4]; /* ends with a == b == 0 */
-    const char *nics;  /* those that are used, by name */
+    const char *nics;              /* those that are used, by name */
 };
 
 static const struct row rows[] = {
     {.name = "server graphics and accelerators that are no GPUs",
-     .socket0 = HOST("00-ff") BARE("0000:01:00.0", "0300 [1a03:2000]") BARE("0000:02:00.0", "0300 [102b:0522]")
-         BARE("0000:03:00.0", "0300 [1002:515e]") BARE("0000:00:02.0", "0300 [8086:3e9a]")
-             BARE("0000:04:00.0", "0b40 [8086:4940]") BARE("0000:05:00.0", "0b40 [8086:2710]")
-                 BARE("0000:06:00.0", "1200 [8086:09c4]") BARE("0000:07:00.0", "0300 [1234:1111]") END},
+     .socket0 =
+         HOST("00-ff") BARE("0000:01:00.0", "0300 [1a03:2000]") BARE("0000:02:00.0", "0300 [102b:0522]")
+             BARE("0000:03:00.0", "0300 [1002:515e]") BARE("0000:00:02.0", "0300 [8086:3e9a]")
+                 BARE("0000:04:00.0", "0b40 [8086:4940]") BARE("0000:05:00.0", "0b40 [8086:2710]")
+                     BARE("0000:06:00.0", "1200 [8086:09c4]") BARE("0000:07:00.0", "0300 [1234:1111]") END},
     {.name = "bare PCI devices of three vendors, not in PCI order",
-     .socket0 = HOST("00-ff") BARE("0000:c1:00.0", "0380 [8086:0bd5]") BARE("0000:01:00.0", "1200 [1002:74a1]")
-         BARE("0000:0a:00.0", "0300 [10de:2204]") END,
-     .gpus = {{"0000:01:00.0", "", -1, -1, 0}, {"0000:0a:00.0", "", -1, -1, 0}, {"0000:c1:00.0", "", -1, -1, 0}},
+     .socket0 = HOST("00-ff") BARE("0000:c1:00.0", "0380 [8086:0bd5]")
+         BARE("0000:01:00.0", "1200 [1002:74a1]") BARE("0000:0a:00.0", "0300 [10de:2204]") END,
+     .gpus = {{"0000:01:00.0", "", -1, -1, 0},
+              {"0000:0a:00.0", "", -1, -1, 0},
+              {"0000:c1:00.0", "", -1, -1, 0}},
      .paths = {{0, 2, DT_PATH_BRIDGE, 0}}},
     {.name = "six GPUs behind one function",
      .socket0 = HOST("00-ff") PCI("0000:02:00.0", "1200 [1002:74a0]") OS("rsmi10", "1") OS("rsmi5", "1")
@@ -80,8 +91,8 @@ static const struct row rows[] = {
               {"0000:02:00.0", "rsmi10", 5, 0, 0}},
      .paths = {{0, 5, DT_PATH_XGMI, 0}}},
     {.name = "tiles that one GPU has inside",
-     .socket1 = HOST("00-ff") PCI("0000:18:00.0", "0380 [8086:0bd6]") OS("opencl0d0", "5") OS("opencl1d0", "5")
-         OS("ze0", "5") OS("ze0.0", "5") OS("ze0.1", "5") END END,
+     .socket1 = HOST("00-ff") PCI("0000:18:00.0", "0380 [8086:0bd6]") OS("opencl0d0", "5")
+         OS("opencl1d0", "5") OS("ze0", "5") OS("ze0.0", "5") OS("ze0.1", "5") END END,
      .gpus = {{"0000:18:00.0", "ze0", -1, -1, 1}}},
     {.name = "an old co-processor and a new GPU object",
      .socket0 = HOST("00-7f") PCI("0000:01:00.0", A100) OS("nvml0", "5") OS("card1", "1") END END,
@@ -92,15 +103,33 @@ static const struct row rows[] = {
      .socket0 = MEMORY_OF_GPU HOST("00-ff") BARE("0000:01:00.0", "0302 [10de:2342]") END,
      .gpus = {{"0000:01:00.0", "", -1, -1, 0}}},
     {.name = "GCDs without a serial number",
-     .socket0 = HOST("c0-ff") BARE("0000:c1:00.0", "0380 [1002:7408]") BARE("0000:c6:00.0", "0380 [1002:7408]") END,
-     .socket1 = HOST("10-1f") BARE("0000:11:00.0", "0380 [1002:7408]") BARE("0000:16:00.0", "0380 [1002:7408]") END,
+     .socket0 =
+         HOST("c0-ff") BARE("0000:c1:00.0", "0380 [1002:7408]") BARE("0000:c6:00.0", "0380 [1002:7408]") END,
+     .socket1 =
+         HOST("10-1f") BARE("0000:11:00.0", "0380 [1002:7408]") BARE("0000:16:00.0", "0380 [1002:7408]") END,
      .gpus = {{"0000:11:00.0", "", -1, 0, 1},
               {"0000:16:00.0", "", -1, 0, 1},
               {"0000:c1:00.0", "", -1, 1, 0},
               {"0000:c6:00.0", "", -1, 1, 0}},
      .paths = {{0, 1, DT_PATH_XGMI, 4}, {1, 2, DT_PATH_SYSTEM, 0}}},
+    {.name = "a hybrid cube mesh",
+     .socket0 = HOST("00-7f") BARE("0000:06:00.0", V100) BARE("0000:07:00.0", V100) BARE("0000:0a:00.0", V100)
+         BARE("0000:0b:00.0", V100) END,
+     .socket1 = HOST("80-ff") BARE("0000:85:00.0", V100) BARE("0000:86:00.0", V100) BARE("0000:89:00.0", V100)
+         BARE("0000:8a:00.0", V100) END,
+     .machine = "<info name=\"Architecture\" value=\"x86_64\"/>",
+     .gpus = {{"0000:06:00.0", "", -1, -1, 0},
+              {"0000:07:00.0", "", -1, -1, 0},
+              {"0000:0a:00.0", "", -1, -1, 0},
+              {"0000:0b:00.0", "", -1, -1, 0},
+              {"0000:85:00.0", "", -1, -1, 1},
+              {"0000:86:00.0", "", -1, -1, 1},
+              {"0000:89:00.0", "", -1, -1, 1},
+              {"0000:8a:00.0", "", -1, -1, 1}},
+     .paths = {{0, 3, DT_PATH_NVLINK, 2}, {0, 1, DT_PATH_NVLINK, 1}, {0, 5, DT_PATH_SYSTEM, 0}}},
     {.name = "NVSwitch",
-     .socket0 = HOST("00-7f") BARE("0000:01:00.0", "0302 [10de:2321]") BARE("0000:05:00.0", "0680 [10de:22a3]") END,
+     .socket0 =
+         HOST("00-7f") BARE("0000:01:00.0", "0302 [10de:2321]") BARE("0000:05:00.0", "0680 [10de:22a3]") END,
      .socket1 = HOST("80-ff") BARE("0000:81:00.0", "0302 [10de:2321]") END,
      .gpus = {{"0000:01:00.0", "", -1, -1, 0}, {"0000:81:00.0", "", -1, -1, 1}},
      .paths = {{0, 1, DT_PATH_NVSWITCH, 18}}},
@@ -115,34 +144,34 @@ static const struct row rows[] = {
               {"0000:03:00.0", "nvml2", -1, -1, 0}},
      .paths = {{0, 1, DT_PATH_NVLINK, 12}, {0, 2, DT_PATH_BRIDGE, 0}, {1, 2, DT_PATH_BRIDGE, 0}}},
     {.name = "one switch, several, and a NIC for storage beside each GPU's own",
-     .socket0 = HOST("00-7f") BRIDGE("00", "01-20") BRIDGE("01", "02-02") PCI("0000:02:00.0", A100) END END
-         BRIDGE("01", "03-03") PCI("0000:03:00.0", IB) FABRIC("mlx5_0", "0x1") END END BRIDGE("01", "04-10")
-             BRIDGE("04", "05-05") BARE("0000:05:00.0", A100) END END END BRIDGE("00", "30-31")
-                 PCI("0000:30:00.0", IB) FABRIC("mlx5_4", "0x2") END END END,
+     .socket0 = HOST("00-7f") BRIDGE("00", "01-20") BRIDGE("01", "02-02") PCI("0000:02:00.0", A100)
+         END END BRIDGE("01", "03-03") PCI("0000:03:00.0", IB) FABRIC("mlx5_0", "0x1") END END BRIDGE(
+             "01", "04-10") BRIDGE("04", "05-05") BARE("0000:05:00.0", A100) END END END BRIDGE("00", "30-31")
+             PCI("0000:30:00.0", IB) FABRIC("mlx5_4", "0x2") END END END,
      .gpus = {{"0000:02:00.0", "", -1, -1, 0}, {"0000:05:00.0", "", -1, -1, 0}},
      .paths = {{0, 1, DT_PATH_SWITCHES, 0}},
      .nics = "mlx5_0"},
     {.name = "RoCE beside InfiniBand, and management",
-     .socket0 = HOST("00-7f") PCI("0000:02:00.0", IB) FABRIC("mlx5_0", "0xffff") OS("ib0", "2") END
-         PCI("0000:03:00.0", "0200 [15b3:1015]") FABRIC("mlx5_1", "0x0") END PCI("0000:04:00.0", "0200 [8086:1521]")
-             OS("eno1", "2") END END,
+     .socket0 = HOST("00-7f") PCI("0000:02:00.0", IB) FABRIC("mlx5_0", "0xffff") OS("ib0", "2")
+         END PCI("0000:03:00.0", "0200 [15b3:1015]") FABRIC("mlx5_1", "0x0")
+             END PCI("0000:04:00.0", "0200 [8086:1521]") OS("eno1", "2") END END,
      .nics = "mlx5_0"},
     {.name = "RoCE alone",
-     .socket0 = HOST("00-7f") PCI("0000:03:00.0", "0200 [15b3:101d]") FABRIC("mlx5_0", "0x0") OS("eth2", "2") END
-         PCI("0000:04:00.0", "0200 [8086:1521]") OS("eno1", "2") END END,
+     .socket0 = HOST("00-7f") PCI("0000:03:00.0", "0200 [15b3:101d]") FABRIC("mlx5_0", "0x0") OS("eth2", "2")
+         END PCI("0000:04:00.0", "0200 [8086:1521]") OS("eno1", "2") END END,
      .nics = "mlx5_0"},
     {.name = "Slingshot, EFA and Omni-Path",
-     .socket0 = HOST("00-7f") PCI("0000:03:00.0", "0200 [17db:0501]") OS("hsi0", "2") END
-         PCI("0000:04:00.0", "0200 [1d0f:efa2]") FABRIC("rdmap4s0", "0x0") END
-             PCI("0000:05:00.0", "0208 [8086:24f0]") FABRIC("hfi1_0", "0x5") END END,
+     .socket0 = HOST("00-7f") PCI("0000:03:00.0", "0200 [17db:0501]") OS("hsi0", "2")
+         END PCI("0000:04:00.0", "0200 [1d0f:efa2]") FABRIC("rdmap4s0", "0x0")
+             END PCI("0000:05:00.0", "0208 [8086:24f0]") FABRIC("hfi1_0", "0x5") END END,
      .nics = "hsi0 rdmap4s0 hfi1_0"},
 };
 
 static void build(char text[TEXT_MAX], const struct row *row)
 {
-    snprintf(text, TEXT_MAX, "%s%s%s%s%s%s%s%s%s%s%s", HEAD("2.0"), SOCKET("0", "0x1"),
-             row->socket0 ? row->socket0 : "", END, SOCKET("1", "0x2"), row->socket1 ? row->socket1 : "", END,
-             row->machine ? row->machine : "", END, row->tail ? row->tail : "", "</topology>\n");
+    snprintf(text, TEXT_MAX, "%s%s%s%s%s%s%s%s%s%s%s", HEAD("2.0"), row->machine ? row->machine : "",
+             SOCKET("0", "0x1"), row->socket0 ? row->socket0 : "", END, SOCKET("1", "0x2"),
+             row->socket1 ? row->socket1 : "", END, END, row->tail ? row->tail : "", "</topology>\n");
 }
 
 static bool is_as_expected(const struct dt_topo_gpu *gpu, const struct expected_gpu *expected)
@@ -161,9 +190,9 @@ static void test_gpus(const struct dt_topo *topo, const struct row *row)
         return;
     for (uint32_t i = 0; i < count; i++)
         tap_ok(is_as_expected(&topo->gpus[i], &row->gpus[i]),
-               "%s: GPU %u is %s '%s' part %d, found %s '%s' part %d package %d at NUMA node %d", row->name, i,
-               row->gpus[i].pci, row->gpus[i].name, row->gpus[i].part, topo->gpus[i].pci, topo->gpus[i].name,
-               topo->gpus[i].part, topo->gpus[i].package, topo->gpus[i].numa);
+               "%s: GPU %u is %s '%s' part %d, found %s '%s' part %d package %d at NUMA node %d", row->name,
+               i, row->gpus[i].pci, row->gpus[i].name, row->gpus[i].part, topo->gpus[i].pci,
+               topo->gpus[i].name, topo->gpus[i].part, topo->gpus[i].package, topo->gpus[i].numa);
     for (const struct expected_path *path = row->paths; path->a != path->b; path++) {
         struct dt_path_info found = topo->gpu_path[path->a][path->b];
 
@@ -224,7 +253,7 @@ static void test_places(void)
 
 #define VALID HEAD("2.0") SOCKET("0", "0x1") END SOCKET("1", "0x2") END END "</topology>\n"
 #define ENTITIES                                                                                             \
-    "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;\">]>"          \
+    "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;\">]>"  \
     "<topology version=\"2.0\">&c;</topology>"
 
 static const struct {
@@ -235,14 +264,17 @@ static const struct {
     {"other XML", "<?xml version=\"1.0\"?><system version=\"1\"><cpu/></system>", "has no <topology>"},
     {"a root of another name", "<x><topology version=\"2.0\"/></x>", "expected a whole XML of hwloc"},
     {"no objects", "<topology version=\"2.0\"></topology>", "expected"},
-    {"a later version", HEAD("9.0") SOCKET("0", "0x1") END END "</topology>", "expected a whole XML of hwloc"},
+    {"a later version", HEAD("9.0") SOCKET("0", "0x1") END END "</topology>",
+     "expected a whole XML of hwloc"},
     {"entities", ENTITIES, "defines XML entities"},
     {"no CPUs", "<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\"/></topology>", "expected"},
     {"a CPU with a huge number",
-     HEAD("2.0") "<object type=\"PU\" os_index=\"4294967294\" cpuset=\"0x1\"/>" END "</topology>", "expected"},
+     HEAD("2.0") "<object type=\"PU\" os_index=\"4294967294\" cpuset=\"0x1\"/>" END "</topology>",
+     "expected"},
     {"an object inside itself by its number",
-     HEAD("2.0") "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" gp_index=\"1\"/>" END
-                 "</topology>",
+     HEAD(
+         "2.0") "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" gp_index=\"1\"/>" END
+                "</topology>",
      "expected"},
 };
 
@@ -316,7 +348,8 @@ static void test_huge(void)
 
     if (text == NULL)
         exit(1);
-    tap_ok(dt_topo_from_xml(&topo, text, DT_TOPO_XML_MAX + 1u, "huge.xml", &err) == -1, "a huge text is refused");
+    tap_ok(dt_topo_from_xml(&topo, text, DT_TOPO_XML_MAX + 1u, "huge.xml", &err) == -1,
+           "a huge text is refused");
     tap_holds(err.text, "huge.xml has 16777217 bytes: expected at most 16777216", "a huge text");
     free(text);
 }

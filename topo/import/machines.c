@@ -40,8 +40,9 @@ static int read_pairs(struct pairs *pairs, char *rest, struct dtrain_error *err)
         const char **value;
         bool *flag;
     } rows[] = {
-        {"numa", &pairs->numa, NULL},       {"socket", &pairs->socket, NULL}, {"cpus", &pairs->cpus, NULL},
-        {"threads", &pairs->threads, NULL}, {"at", &pairs->place, NULL},      {"package", &pairs->package, NULL},
+        {"numa", &pairs->numa, NULL},        {"socket", &pairs->socket, NULL},
+        {"cpus", &pairs->cpus, NULL},        {"threads", &pairs->threads, NULL},
+        {"at", &pairs->place, NULL},         {"package", &pairs->package, NULL},
         {"memory", NULL, &pairs->is_memory}, {"storage", NULL, &pairs->is_storage},
     };
     const size_t count = sizeof(rows) / sizeof(rows[0]);
@@ -124,7 +125,7 @@ static int read_numa(struct reader *reader, char *rest)
         return 0;
     if (pairs.cpus == NULL || dt_draft_cpus_list(numa->cpus, pairs.cpus, err) != 0 ||
         dt_parse_u32(&threads, pairs.threads, 1, THREADS_MAX, "threads", err) != 0 ||
-        read_number(&reader->sockets[numa - reader->topo->numas], pairs.socket, SOCKETS_MAX, "socket", err) != 0)
+        read_number(&reader->sockets[numa - reader->topo->numas], pairs.socket, SOCKETS_MAX, "socket", err))
         return -1;
     return add_cores(reader, numa->cpus, pairs.cpus, threads);
 }
@@ -143,8 +144,8 @@ static int find_numa(struct reader *reader, const char *text, int *numa, int *so
         hwloc_bitmap_copy(cpus, topo->numas[i].cpus);
         return 0;
     }
-    return dt_error_set(reader->err, "NUMA node %d is not described: expected a line 'numa %d ...' above", *numa,
-                        *numa);
+    return dt_error_set(reader->err, "NUMA node %d is not described: expected a line 'numa %d ...' above",
+                        *numa, *numa);
 }
 
 static int read_place(struct place *place, const char *text, struct dtrain_error *err)
@@ -172,7 +173,8 @@ static int read_gpu(struct reader *reader, char *rest)
     struct dt_topo_gpu *gpu = dt_draft_add_gpu(reader->topo, err);
     struct pairs pairs;
 
-    if (gpu == NULL || read_pci(gpu->pci, dt_plain_word(&rest), err) != 0 || read_pairs(&pairs, rest, err) != 0 ||
+    if (gpu == NULL || read_pci(gpu->pci, dt_plain_word(&rest), err) != 0 ||
+        read_pairs(&pairs, rest, err) != 0 ||
         find_numa(reader, pairs.numa, &gpu->numa, &gpu->socket, gpu->cpus) != 0 ||
         read_place(&reader->gpus[index], pairs.place, err) != 0)
         return -1;
@@ -199,7 +201,7 @@ static int read_nic(struct reader *reader, char *rest)
     unsigned kind;
 
     if (nic == NULL || read_pci(nic->pci, dt_plain_word(&rest), err) != 0 ||
-        dt_parse_word(&kind, dt_plain_word(&rest), kinds, sizeof(kinds) / sizeof(kinds[0]), "kind", err) != 0 ||
+        dt_parse_word(&kind, dt_plain_word(&rest), kinds, sizeof(kinds) / sizeof(kinds[0]), "kind", err) ||
         read_pairs(&pairs, rest, err) != 0 ||
         find_numa(reader, pairs.numa, &nic->numa, &nic->socket, nic->cpus) != 0 ||
         read_place(&reader->nics[index], pairs.place, err) != 0)
@@ -217,7 +219,7 @@ static int read_link_kind(struct dt_path_info *info, char **rest, struct dtrain_
     unsigned word;
     uint32_t count;
 
-    if (dt_parse_word(&word, dt_plain_word(rest), words, sizeof(words) / sizeof(words[0]), "link", err) != 0 ||
+    if (dt_parse_word(&word, dt_plain_word(rest), words, sizeof(words) / sizeof(words[0]), "link", err) ||
         dt_parse_u32(&count, dt_plain_word(rest), 1, LINKS_MAX, "links", err) != 0)
         return -1;
     *info = (struct dt_path_info){paths[word], (uint16_t)count};

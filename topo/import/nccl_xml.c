@@ -122,11 +122,13 @@ static struct dt_nccl_device *add_device(struct reader *reader, bool is_gpu, con
     struct dt_nccl_device *device = &tree->devices[tree->device_count];
 
     if (tree->device_count == DT_NCCL_DEVICES_MAX) {
-        dt_error_set(reader->err, "more than %u GPUs and NICs: expected at most that many", DT_NCCL_DEVICES_MAX);
+        dt_error_set(reader->err, "more than %u GPUs and NICs: expected at most that many",
+                     DT_NCCL_DEVICES_MAX);
         return NULL;
     }
     if (strlen(name) >= sizeof(device->name)) {
-        dt_error_set(reader->err, "a name of %zu bytes: expected at most %u", strlen(name), DT_TOPO_NAME_MAX - 1);
+        dt_error_set(reader->err, "a name of %zu bytes: expected at most %u", strlen(name),
+                     DT_TOPO_NAME_MAX - 1);
         return NULL;
     }
     *device = (struct dt_nccl_device){.is_gpu = is_gpu, .pci = level->pci, .cpu = level->cpu};

@@ -2,11 +2,9 @@
  * nvidia_smi.c - from the table of `nvidia-smi topo -m` to a topology. The text
  * knows neither PCI addresses nor sockets; nvidia_table.c reads it.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/parse.h"
 #include "draft.h"
 #include "nvidia_table.h"
 #include "reader.h"
@@ -128,8 +126,10 @@ static void set_paths(struct dt_topo *topo, const struct dt_nvidia_table *table)
     }
 }
 
-static int fill(struct dt_topo *topo, struct dt_nvidia_table *table, char *plain, struct dtrain_error *err)
+static int fill(struct dt_topo *topo, void *state, char *plain, struct dtrain_error *err)
 {
+    struct dt_nvidia_table *table = state;
+
     if (dt_nvidia_table_read(table, plain, err) != 0 || add_devices(topo, table, err) != 0)
         return -1;
     set_paths(topo, table);
@@ -140,27 +140,7 @@ static int fill(struct dt_topo *topo, struct dt_nvidia_table *table, char *plain
 int dt_nvidia_smi_read(struct dt_topo **topo, const char *text, size_t size, const char *source,
                        struct dtrain_error *err)
 {
-    struct dt_nvidia_table *table = calloc(1, sizeof(*table));
-    struct dt_topo *made = dt_topo_create(source, err);
-    char *plain = NULL;
-    int rc = -1;
+    static const struct dt_draft_reader reader = {sizeof(struct dt_nvidia_table), fill};
 
-    if (made == NULL || table == NULL) {
-        dt_error_memory(err, sizeof(*table), "a table of devices");
-        goto out;
-    }
-    if (dt_plain_copy(&plain, text, size, err) != 0 || fill(made, table, plain, err) != 0) {
-        dt_error_prefix(err, "%s", source);
-        goto out;
-    }
-    rc = dt_draft_finish(made, err);
-    if (rc == 0) {
-        *topo = made;
-        made = NULL;
-    }
-out:
-    dt_topo_destroy(made);
-    free(table);
-    free(plain);
-    return rc;
+    return dt_draft_read(topo, &reader, text, size, source, err);
 }

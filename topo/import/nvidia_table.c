@@ -198,10 +198,11 @@ static int read_row(struct dt_nvidia_table *table, uint32_t index, char *line, s
         /* Looked at without cutting it off, so that the tab behind the last one stays. */
         name_end = (size_t)(first_word(cell, line) - line);
         if (!read_path(&table->paths[index][i], cell))
-            return dt_error_set(err,
-                                "row %s, column %s: '%s' is not a path: expected X, NV1 to NV%u, PIX, PXB, PHB, "
-                                "NODE or SYS",
-                                row->name, table->rows[i].name, dt_parse_shown(shown, cell), LINKS_MAX);
+            return dt_error_set(
+                err,
+                "row %s, column %s: '%s' is not a path: expected X, NV1 to NV%u, PIX, PXB, PHB, "
+                "NODE or SYS",
+                row->name, table->rows[i].name, dt_parse_shown(shown, cell), LINKS_MAX);
         if ((table->paths[index][i].path == DT_PATH_SELF) != (i == index))
             return dt_error_set(err, "row %s, column %s is '%s': expected X for the device itself only",
                                 row->name, table->rows[i].name, cell);
@@ -211,8 +212,8 @@ static int read_row(struct dt_nvidia_table *table, uint32_t index, char *line, s
         return read_affinities(table, row, line, err);
     name = dt_plain_word(&line);
     return name == NULL ? 0
-                        : dt_error_set(err, "row %s has '%s' behind its %u paths: expected nothing", row->name,
-                                       dt_parse_shown(shown, name), table->count);
+                        : dt_error_set(err, "row %s has '%s' behind its %u paths: expected nothing",
+                                       row->name, dt_parse_shown(shown, name), table->count);
 }
 
 static int check_symmetry(const struct dt_nvidia_table *table, struct dtrain_error *err)

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-/* A copy without colour codes and carriage returns, NUL at its end; a NUL inside is refused. The caller frees. */
+/* A copy without colour codes and carriage returns; a NUL inside is refused. The caller frees. */
 int dt_plain_copy(char **plain, const char *text, size_t size, struct dtrain_error *err);
 
 /* Cuts off the next line, or word between blanks, and moves *rest behind it; NULL when there is none. */
