@@ -1,7 +1,9 @@
 /*
  * bind.c - how long grouping GPUs and binding a node take, and how good the
  * groups are: against brute force up to 8 GPUs, and exchanges (used above 16
- * GPUs) against the exact best up to 16. Random links; milliseconds.
+ * GPUs) against the exact best up to 16; random links.
+ *
+ *     bench/bind [FILE.xml ...]    hwloc's topologies to read and bind, too
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include "../tests/unit/bind_node.h"
 #include "topo/bind_exact.h"
 #include "topo/bind_swap.h"
+#include "topo/topo_hwloc.h"
 
 #define ROUNDS 21
 #define LINK_KINDS 5
@@ -178,7 +181,43 @@ static void time_node(const struct node_row *row)
     dt_topo_destroy(topo);
 }
 
-int main(void)
+/* One task a GPU (without GPUs: a core), all in one group. */
+static void time_file(const char *path)
+{
+    double reads[ROUNDS], binds[ROUNDS];
+    char *text = malloc(DT_TOPO_XML_MAX);
+    FILE *file = fopen(path, "r");
+    size_t size = file != NULL ? fread(text, 1, DT_TOPO_XML_MAX, file) : 0;
+    struct dtrain_error err = {""};
+
+    if (file != NULL)
+        fclose(file);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct dt_topo *topo;
+        struct dt_binding *binding;
+        uint32_t tasks;
+
+        reads[round] = now_ms();
+        if (dt_topo_from_xml(&topo, text, size, path, &err)) {
+            printf("%s\n", err.text);
+            free(text);
+            return;
+        }
+        binds[round] = now_ms();
+        reads[round] = binds[round] - reads[round];
+        tasks = topo->gpu_count > 0 ? topo->gpu_count : topo->core_count;
+        binding = node_bind(topo, tasks, tasks, NULL, NULL, 0);
+        binds[round] = now_ms() - binds[round];
+        dt_binding_destroy(binding);
+        dt_topo_destroy(topo);
+    }
+    free(text);
+    printf("%s\n", path);
+    print_times("  read", reads);
+    print_times("  bound", binds);
+}
+
+int main(int argc, char **argv)
 {
     srand(1);
     printf("time of the exact best\n");
@@ -194,5 +233,7 @@ int main(void)
     printf("quality of exchanges\n");
     for (size_t i = 0; i < sizeof(groupings) / sizeof(groupings[0]); i++)
         compare_swap(&groupings[i]);
+    for (int i = 1; i < argc; i++)
+        time_file(argv[i]);
     return 0;
 }
