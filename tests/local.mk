@@ -1,6 +1,7 @@
 include tests/tools.mk
 include tests/layout.mk
 include tests/core.mk
+include tests/import.mk
 include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk
@@ -9,6 +10,7 @@ include tests/topo.mk
 include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk
+include tests/topo_tool.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

@@ -54,7 +54,7 @@ static int print_plan(struct dt_out *out, const struct dt_plan *plan,
         return print_rank(out, plan, options, &groups, err);
     if (options->is_json) {
         dt_plan_print_json_open(out, plan, &groups.list);
-        if (dt_plan_machine_print_json(out, plan, options, err) != 0)
+        if (dt_plan_machine_print_json(out, plan, options, switches, err) != 0)
             return -1;
         if (dt_plan_switches_print_json(out, plan, switches, err) != 0)
             return -1;
@@ -62,9 +62,9 @@ static int print_plan(struct dt_out *out, const struct dt_plan *plan,
         return 0;
     }
     if (options->is_svg)
-        return dt_plan_machine_print_svg(out, plan, options, err);
+        return dt_plan_machine_print_svg(out, plan, options, switches, err);
     dt_plan_print_text(out, plan);
-    if (dt_plan_machine_print_text(out, plan, options, err) != 0)
+    if (dt_plan_machine_print_text(out, plan, options, switches, err) != 0)
         return -1;
     if (dt_plan_switches_print_text(out, plan, switches, err) != 0)
         return -1;

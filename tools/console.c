@@ -22,6 +22,8 @@ static int line_length(const char *text, int room)
 void dt_console_entry(struct dt_out *out, int width, const char *title, const char *text)
 {
     dt_out_printf(out, "  %-*s", width - 2, title);
+    if ((int)strlen(title) > width - 2)
+        dt_out_printf(out, "\n%*s", width, "");
     for (;;) {
         int n = line_length(text, COLUMNS - width - 1);
 

@@ -15,7 +15,10 @@ void dt_console_open(struct dt_out *out);
 /* Writes what is left and closes stdout: what a full disk or a closed pipe lost is a failure. */
 enum dt_exit dt_console_close(struct dt_out *out);
 
-/* A title, and from column `width` on its text, broken at blanks into lines of at most 96 columns. */
+/*
+ * A title, and from column `width` on its text, broken at blanks into lines of
+ * at most 96 columns; a longer title has a line of its own.
+ */
 void dt_console_entry(struct dt_out *out, int width, const char *title, const char *text);
 
 /*

@@ -90,7 +90,7 @@ static void help(struct dt_out *out, const char *text, const char *fallback)
     dt_out_text(out, "\n");
     roff_lines(out, text);
     if (fallback[0] != '\0') {
-        dt_out_text(out, "; default ");
+        dt_out_text(out, ";\ndefault ");
         bold(out, "", fallback);
     }
     dt_out_text(out, "\n");

@@ -1,6 +1,7 @@
 #include "tools/plan_cost.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/table.h"
@@ -19,8 +20,8 @@ static enum dt_cost_way way_of_path(enum dt_path path)
     static const enum dt_cost_way ways[DT_PATH_COUNT] = {
         [DT_PATH_SELF] = DT_COST_INSIDE,  [DT_PATH_NVLINK] = DT_COST_LINK, [DT_PATH_NVSWITCH] = DT_COST_LINK,
         [DT_PATH_XGMI] = DT_COST_LINK,    [DT_PATH_XELINK] = DT_COST_LINK, [DT_PATH_SWITCH] = DT_COST_PCIE,
-        [DT_PATH_SWITCHES] = DT_COST_PCIE, [DT_PATH_BRIDGE] = DT_COST_PCIE, [DT_PATH_SOCKET] = DT_COST_HOST,
-        [DT_PATH_SYSTEM] = DT_COST_HOST,  [DT_PATH_UNKNOWN] = DT_COST_INSIDE,
+        [DT_PATH_SWITCHES] = DT_COST_PCIE, [DT_PATH_BRIDGE] = DT_COST_PCIE, [DT_PATH_NUMA] = DT_COST_HOST,
+        [DT_PATH_SOCKET] = DT_COST_HOST,   [DT_PATH_SYSTEM] = DT_COST_HOST,  [DT_PATH_UNKNOWN] = DT_COST_INSIDE,
     };
 
     return ways[path];
@@ -32,9 +33,25 @@ struct walk {
     const struct dt_plan_place *place;
     const struct dt_topo *topo;
     const struct dt_plan *plan;
+    const struct dt_switches *switches;
+    const uint32_t *leaves; /* of each node; with switches only */
     uint32_t node;
     uint64_t nic_bytes[DT_TOPO_NICS_MAX]; /* of this node */
 };
+
+static void count(struct walk *walk, enum dt_cost_axis axis, enum dt_cost_way way, uint64_t bytes)
+{
+    walk->cost->sends[axis][way]++;
+    walk->cost->bytes[axis][way] += bytes;
+}
+
+static void add_upper(struct walk *walk, enum dt_cost_axis axis, uint32_t peer, uint64_t bytes)
+{
+    uint32_t there = dt_plan_rank_node(walk->plan, peer);
+
+    if (dt_switches_meet(walk->switches, walk->leaves[walk->node], walk->leaves[there]) > 1)
+        count(walk, axis, DT_COST_UPPER, bytes);
+}
 
 static void add_send(struct walk *walk, enum dt_cost_axis axis, uint32_t local, uint32_t peer, uint64_t bytes)
 {
@@ -50,8 +67,9 @@ static void add_send(struct walk *walk, enum dt_cost_axis axis, uint32_t local, 
     } else if (task->nic >= 0) {
         walk->nic_bytes[task->nic] += bytes;
     }
-    walk->cost->sends[axis][way]++;
-    walk->cost->bytes[axis][way] += bytes;
+    count(walk, axis, way, bytes);
+    if (way == DT_COST_NIC && walk->switches != NULL)
+        add_upper(walk, axis, peer, bytes);
 }
 
 /* 2 (n - 1) / n of the bytes, rounded down, without a product that overflows. */
@@ -96,23 +114,51 @@ static void add_node(struct walk *walk, const uint64_t bytes[DT_AXIS_COUNT])
     }
 }
 
-int dt_plan_cost_init(struct dt_plan_cost *cost, const struct dt_plan_place *place,
-                      const uint64_t bytes[DT_AXIS_COUNT], struct dtrain_error *err)
+/* The leaf switch of each node; malloc'd. */
+static int find_leaves(uint32_t **leaves, const struct dt_plan *plan, const struct dt_switches *switches,
+                       struct dtrain_error *err)
 {
-    const struct dt_plan *plan = dt_plan_place_plan(place);
-    struct walk walk = {.cost = cost, .place = place, .topo = dt_plan_place_topo(place), .plan = plan};
+    uint32_t nodes = dt_plan_node_count(plan);
 
-    memset(cost, 0, sizeof(*cost));
-    cost->busiest_nic = -1;
-    for (unsigned axis = 0; axis < DT_COST_AXIS_COUNT; axis++) {
-        cost->size[axis] = dt_group_size(dt_plan_layout(plan), DT_DENSE, axes_of[axis]);
+    *leaves = NULL;
+    if (switches == NULL)
+        return 0;
+    *leaves = malloc(nodes * sizeof(**leaves));
+    if (*leaves == NULL)
+        return dt_error_memory(err, nodes * sizeof(**leaves), "the switches of nodes");
+    for (uint32_t node = 0; node < nodes; node++)
+        (*leaves)[node] = dt_switches_leaf(switches, dt_plan_node_name(plan, node));
+    return 0;
+}
+
+static int check_sums(const struct dt_plan *plan, const uint64_t bytes[DT_AXIS_COUNT], struct dtrain_error *err)
+{
+    for (unsigned axis = 0; axis < DT_COST_AXIS_COUNT; axis++)
         if (bytes[axis_of[axis]] > SUM_MAX / dt_plan_world(plan))
             return dt_error_set(err, "--bytes-%s=%llu is too much for %u ranks: expected at most %llu",
                                 dt_axis_name(axis_of[axis]), (unsigned long long)bytes[axis_of[axis]],
                                 dt_plan_world(plan), SUM_MAX / dt_plan_world(plan));
-    }
+    return 0;
+}
+
+int dt_plan_cost_init(struct dt_plan_cost *cost, const struct dt_plan_place *place,
+                      const uint64_t bytes[DT_AXIS_COUNT], const struct dt_switches *switches,
+                      struct dtrain_error *err)
+{
+    const struct dt_plan *plan = dt_plan_place_plan(place);
+    struct walk walk = {
+        .cost = cost, .place = place, .topo = dt_plan_place_topo(place), .plan = plan, .switches = switches};
+    uint32_t *leaves;
+
+    *cost = (struct dt_plan_cost){.has_switches = switches != NULL, .busiest_nic = -1};
+    if (check_sums(plan, bytes, err) != 0 || find_leaves(&leaves, plan, switches, err) != 0)
+        return -1;
+    for (unsigned axis = 0; axis < DT_COST_AXIS_COUNT; axis++)
+        cost->size[axis] = dt_group_size(dt_plan_layout(plan), DT_DENSE, axes_of[axis]);
+    walk.leaves = leaves;
     for (walk.node = 0; walk.node < dt_plan_node_count(plan); walk.node++)
         add_node(&walk, bytes);
+    free(leaves);
     return 0;
 }
 
@@ -153,13 +199,19 @@ static bool has_bytes(const struct dt_plan_cost *cost)
     return false;
 }
 
+/* Whether a zero of this way tells something. */
+static bool is_shown(const struct dt_plan_cost *cost, unsigned way)
+{
+    return way == DT_COST_UPPER ? cost->has_switches : way != DT_COST_INSIDE;
+}
+
 static void add_row(struct dt_table *table, const struct dt_plan_cost *cost, unsigned axis, bool is_bytes)
 {
     char text[DT_COST_BYTES_MAX];
 
     for (unsigned way = 0; way < DT_COST_WAY_COUNT; way++) {
         if (cost->sends[axis][way] == 0)
-            dt_table_add(table, "%s", way == DT_COST_INSIDE ? "" : "-");
+            dt_table_add(table, "%s", is_shown(cost, way) ? "-" : "");
         else if (is_bytes)
             dt_table_add(table, "%s", dt_plan_cost_bytes(text, cost->bytes[axis][way]));
         else
@@ -183,7 +235,7 @@ int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost,
                             struct dtrain_error *err)
 {
     static const char *const titles[] = {"axis", "size", "NVLink, xGMI", "PCIe", "host, sockets", "not known",
-                                         "NIC",  NULL};
+                                         "NIC",  "of it above leaf switches", NULL};
     bool is_bytes = has_bytes(cost);
     struct dt_table table;
 
@@ -205,7 +257,8 @@ int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost,
 }
 
 static const char *const way_words[DT_COST_WAY_COUNT] = {"NVLink or xGMI", "PCIe", "host and sockets",
-                                                        "paths not known", "NIC"};
+                                                        "paths not known", "NIC",
+                                                        "switches above the leaves"};
 
 void dt_plan_cost_line(char *text, size_t size, const struct dt_plan_cost *cost, const struct dt_plan_place *place,
                        enum dt_cost_axis axis)
@@ -230,12 +283,14 @@ void dt_plan_cost_line(char *text, size_t size, const struct dt_plan_cost *cost,
 
 /* ---- JSON ---- */
 
-static void json_ways(struct dt_out *out, const char *key, const uint64_t values[DT_COST_WAY_COUNT])
+static void json_ways(struct dt_out *out, const char *key, const uint64_t values[DT_COST_WAY_COUNT],
+                      bool has_switches)
 {
-    static const char *const names[DT_COST_WAY_COUNT] = {"link", "pcie", "host", "unknown", "nic"};
+    static const char *const names[DT_COST_WAY_COUNT] = {"link", "pcie",    "host",
+                                                         "unknown", "nic", "upper_switches"};
 
     dt_out_printf(out, "\"%s\": {", key);
-    for (unsigned way = 0; way < DT_COST_WAY_COUNT; way++) {
+    for (unsigned way = 0; way < (has_switches ? DT_COST_WAY_COUNT : DT_COST_UPPER); way++) {
         dt_out_printf(out, "%s\"%s\": ", way > 0 ? ", " : "", names[way]);
         dt_out_u64(out, values[way]);
     }
@@ -247,9 +302,9 @@ void dt_plan_cost_print_json(struct dt_out *out, const struct dt_plan_cost *cost
     dt_out_text(out, "{");
     for (unsigned axis = 0; axis < DT_COST_AXIS_COUNT; axis++) {
         dt_out_printf(out, "\n \"%s\": {\"size\": %u, ", dt_axis_name(axis_of[axis]), cost->size[axis]);
-        json_ways(out, "sends", cost->sends[axis]);
+        json_ways(out, "sends", cost->sends[axis], cost->has_switches);
         dt_out_text(out, ", ");
-        json_ways(out, "bytes", cost->bytes[axis]);
+        json_ways(out, "bytes", cost->bytes[axis], cost->has_switches);
         dt_out_text(out, "},");
     }
     if (cost->busiest_nic < 0) {

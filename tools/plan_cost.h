@@ -9,6 +9,7 @@
 #ifndef DT_TOOLS_PLAN_COST_H
 #define DT_TOOLS_PLAN_COST_H
 
+#include "core/switches.h"
 #include "tools/plan_place.h"
 
 enum dt_cost_way {
@@ -17,6 +18,7 @@ enum dt_cost_way {
     DT_COST_HOST,   /* through the socket, or to the other one */
     DT_COST_INSIDE, /* inside a node, by a path that is not known */
     DT_COST_NIC,    /* to another node */
+    DT_COST_UPPER,  /* of those, what goes above the leaf switches; counted only where switches are known */
     DT_COST_WAY_COUNT,
 };
 
@@ -24,6 +26,7 @@ enum dt_cost_axis { DT_COST_TP, DT_COST_DP, DT_COST_PP, DT_COST_AXIS_COUNT };
 
 struct dt_plan_cost {
     uint32_t size[DT_COST_AXIS_COUNT]; /* of a group */
+    bool has_switches;
     uint64_t sends[DT_COST_AXIS_COUNT][DT_COST_WAY_COUNT]; /* from a rank to a neighbour */
     uint64_t bytes[DT_COST_AXIS_COUNT][DT_COST_WAY_COUNT]; /* of all sends in a step */
     uint64_t busiest_bytes; /* what the NIC with most of it sends in a step; 0: none does */
@@ -31,9 +34,10 @@ struct dt_plan_cost {
     int busiest_nic; /* index into topo->nics */
 };
 
-/* bytes by enum dt_axis: V of tp, dp and pp. Refuses sums that 64 bits cannot hold. */
+/* bytes by enum dt_axis: V of tp, dp and pp. switches: NULL: not known. Refuses sums that 64 bits cannot hold. */
 int dt_plan_cost_init(struct dt_plan_cost *cost, const struct dt_plan_place *place,
-                      const uint64_t bytes[DT_AXIS_COUNT], struct dtrain_error *err);
+                      const uint64_t bytes[DT_AXIS_COUNT], const struct dt_switches *switches,
+                      struct dtrain_error *err);
 
 /* Bytes, or how many sends where no bytes were given. */
 int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost, const struct dt_plan_place *place,

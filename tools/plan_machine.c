@@ -23,27 +23,27 @@ static void machine_clear(struct machine *machine)
 }
 
 static int machine_init(struct machine *machine, const struct dt_plan *plan, const struct dt_plan_options *options,
-                        struct dtrain_error *err)
+                        const struct dt_switches *switches, struct dtrain_error *err)
 {
     machine->topo = NULL;
     machine->place = NULL;
     if (dt_topo_source_load(&machine->topo, &options->source, err) == 0 &&
         dt_plan_place_create(&machine->place, machine->topo, plan, err) == 0 &&
-        dt_plan_cost_init(&machine->cost, machine->place, options->bytes, err) == 0)
+        dt_plan_cost_init(&machine->cost, machine->place, options->bytes, switches, err) == 0)
         return 0;
     machine_clear(machine);
     return -1;
 }
 
 int dt_plan_machine_print_text(struct dt_out *out, const struct dt_plan *plan, const struct dt_plan_options *options,
-                               struct dtrain_error *err)
+                               const struct dt_switches *switches, struct dtrain_error *err)
 {
     struct machine machine;
     int rc;
 
     if (!is_named(options))
         return 0;
-    if (machine_init(&machine, plan, options, err) != 0)
+    if (machine_init(&machine, plan, options, switches, err) != 0)
         return -1;
     rc = dt_plan_place_print_text(out, machine.place, err);
     if (rc == 0)
@@ -53,13 +53,13 @@ int dt_plan_machine_print_text(struct dt_out *out, const struct dt_plan *plan, c
 }
 
 int dt_plan_machine_print_json(struct dt_out *out, const struct dt_plan *plan, const struct dt_plan_options *options,
-                               struct dtrain_error *err)
+                               const struct dt_switches *switches, struct dtrain_error *err)
 {
     struct machine machine;
 
     if (!is_named(options))
         return 0;
-    if (machine_init(&machine, plan, options, err) != 0)
+    if (machine_init(&machine, plan, options, switches, err) != 0)
         return -1;
     dt_out_text(out, ",\n\"placement\": ");
     dt_plan_place_print_json(out, machine.place);
@@ -70,11 +70,11 @@ int dt_plan_machine_print_json(struct dt_out *out, const struct dt_plan *plan, c
 }
 
 int dt_plan_machine_print_svg(struct dt_out *out, const struct dt_plan *plan, const struct dt_plan_options *options,
-                              struct dtrain_error *err)
+                              const struct dt_switches *switches, struct dtrain_error *err)
 {
     struct machine machine;
 
-    if (machine_init(&machine, plan, options, err) != 0)
+    if (machine_init(&machine, plan, options, switches, err) != 0)
         return -1;
     dt_plan_svg_print(out, machine.place, &machine.cost);
     machine_clear(&machine);

@@ -177,6 +177,8 @@ static const char *contradiction(const struct dt_plan_options *options)
         return "--svg draws all nodes: leave --json and --rank out";
     if (source->machine != NULL && source->file != NULL)
         return "--machine and --topology both say what the nodes are: give one";
+    if (is_placed && (options->is_wire || options->has_rank))
+        return "--machine and --topology place all ranks: leave --wire and --rank out";
     if (!is_placed && options->is_svg)
         return "--svg draws nodes: say what they are with --machine or --topology";
     if (!is_placed && has_bytes)

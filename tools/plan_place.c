@@ -185,7 +185,7 @@ int dt_plan_place_print_text(struct dt_out *out, const struct dt_plan_place *pla
 {
     char summary[DT_TOPO_SUMMARY_MAX];
 
-    dt_out_printf(out, "\nEach node is %s: %s\n", place->topo->source, dt_topo_summary(summary, place->topo));
+    dt_out_printf(out, "\nEach node is %s: %s\n", dt_topo_title(place->topo), dt_topo_summary(summary, place->topo));
     for (uint32_t i = 0; i < place->shape_count; i++)
         if (print_shape(out, place, i, err) != 0)
             return -1;

@@ -9,13 +9,13 @@
 #define FAINT "#616e7c"
 #define MARGIN 24
 #define TOP 64          /* of the nodes: title and subtitle are above */
-#define CELL 112        /* width of a GPU */
+#define CELL 144        /* width of a GPU */
 #define CELL_HEIGHT 74
 #define CELL_GAP 8
 #define NODE_HEAD 26
 #define NODE_PAD 12
 #define NODE_GAP 16
-#define ROW_MAX 1700    /* nodes stand beside each other up to this width */
+#define ROW_MAX 2500    /* nodes stand beside each other up to this width */
 #define LINE 14
 #define CELLS_MAX 64u   /* tasks of a node that are drawn */
 #define TEXT_MAX 256
@@ -85,7 +85,7 @@ static void coordinates(char text[TEXT_MAX], const struct dt_layout *layout, uin
     for (unsigned axis = 0; axis < DT_AXIS_COUNT; axis++) {
         if (layout->size[DT_DENSE][axis] == 1 || used >= TEXT_MAX)
             continue;
-        used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s%s %u", used > 0 ? "  " : "",
+        used += (size_t)snprintf(text + used, TEXT_MAX - used, "%s%s %u", used > 0 ? ", " : "",
                                  dt_axis_name((enum dt_axis)axis),
                                  dt_layout_coord(layout, DT_DENSE, (enum dt_axis)axis, rank));
     }
@@ -165,7 +165,7 @@ static void draw_title(struct dt_out *out, const struct dt_plan_place *place, in
     char text[TEXT_MAX], order[DT_ORDER_MAX];
 
     snprintf(text, sizeof(text), "%u ranks on %u nodes, each %s", dt_plan_world(plan), dt_plan_node_count(plan),
-             dt_plan_place_topo(place)->source);
+             dt_topo_title(dt_plan_place_topo(place)));
     dt_svg_text(out, MARGIN, 32, width - 2 * MARGIN, &font_title, text);
     snprintf(text, sizeof(text), "order %s; ranks of one colour in a node are one tensor-parallel group",
              dt_layout_order_text(dt_plan_layout(plan), order));

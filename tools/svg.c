@@ -96,7 +96,7 @@ void dt_svg_text(struct dt_out *out, int x, int y, int room, const struct dt_svg
     size_t fit = room > 0 ? (size_t)room * 1000 / (size_t)character_width(font) : 0;
     bool is_cut = strlen(text) > fit;
 
-    if (is_cut && fit < sizeof(MORE))
+    if (text[0] == '\0' || (is_cut && fit < sizeof(MORE)))
         return;
     dt_out_printf(out, "<text x=\"%d\" y=\"%d\" font-family=\"%s\" font-size=\"%d\" fill=\"%s\"", x, y,
                   font->is_mono ? MONO : SANS, font->size, font->colour);

@@ -12,7 +12,6 @@
 #define PAD 7           /* between a box and its text */
 #define TEXT_MAX 160    /* bytes of a line of text */
 #define TASKS_MAX 64u   /* tasks without a GPU that are drawn */
-#define WIDTH_MIN 640   /* of all, for title and legend */
 #define LEGEND_HEIGHT 30
 #define PALETTE (sizeof(palette) / sizeof(palette[0]))
 
@@ -278,7 +277,7 @@ static void draw_legend(struct dt_out *out, const struct dt_topo *topo, int widt
         x += 30 + dt_svg_text_width(&font_text, names[path]) + 20;
     }
     dt_svg_line(out, (const int[]){x, y - 4, x + 24, y - 4}, 2, WIRE, 2);
-    dt_svg_text(out, x + 30, y, width - x, &font_text, "PCIe; the number of links is at each line, x4 is four");
+    dt_svg_text(out, x + 30, y, width - x - 30, &font_text, x > DT_TOPO_MARGIN ? "PCIe; x4: four links" : "PCIe");
 }
 
 static void draw_all(struct dt_out *out, const struct dt_topo_view *view, const struct dt_topo_layout *layout)
@@ -337,10 +336,11 @@ int dt_topo_svg_print(struct dt_out *out, const struct dt_topo_view *view, struc
 
     if (layout == NULL)
         return -1;
-    width = layout->width > WIDTH_MIN ? layout->width : WIDTH_MIN;
+    snprintf(title, sizeof(title), "%s: %s", dt_topo_title(view->topo), dt_topo_summary(summary, view->topo));
+    width = 2 * DT_TOPO_MARGIN + dt_svg_text_width(&font_title, title);
+    width = layout->width > width ? layout->width : width;
     dt_out_init(&nowhere, write_nothing, NULL);
     height = draw_bottom(&nowhere, view, layout, width);
-    snprintf(title, sizeof(title), "%s: %s", view->topo->source, dt_topo_summary(summary, view->topo));
     dt_svg_open(out, width, height, title);
     dt_svg_text(out, DT_TOPO_MARGIN, 34, width - 2 * DT_TOPO_MARGIN, &font_title, title);
     draw_all(out, view, layout);

@@ -50,7 +50,7 @@ static int print_nics(struct dt_out *out, const struct dt_topo *topo, struct dtr
         dt_table_add(&table, "%s", dt_topo_nic_words[nic->kind]);
         dt_table_add_index(&table, nic->numa);
         dt_table_add_index(&table, nic->socket);
-        dt_table_add(&table, "%s", nic->is_used ? "yes" : "no: storage, management or down");
+        dt_table_add(&table, "%s", nic->is_used ? "yes" : "no: storage, management or plain Ethernet");
     }
     return dt_table_print(&table, out, err);
 }
@@ -116,7 +116,8 @@ static void print_legend(struct dt_out *out, const struct dt_topo *topo)
         [DT_PATH_SWITCH] = "PIX one PCIe switch",
         [DT_PATH_SWITCHES] = "PXB several",
         [DT_PATH_BRIDGE] = "PHB host bridge",
-        [DT_PATH_SOCKET] = "NODE one socket",
+        [DT_PATH_NUMA] = "NODE one NUMA node",
+        [DT_PATH_SOCKET] = "SOCK one socket",
         [DT_PATH_SYSTEM] = "SYS across sockets",
         [DT_PATH_UNKNOWN] = "? not known",
     };
@@ -261,9 +262,12 @@ int dt_topo_text_tasks(struct dt_out *out, const struct dt_topo_view *view, stru
 
 int dt_topo_text_print(struct dt_out *out, const struct dt_topo_view *view, struct dtrain_error *err)
 {
+    const char *title = dt_topo_title(view->topo);
     char summary[DT_TOPO_SUMMARY_MAX];
 
-    dt_out_printf(out, "%s: %s\n", view->topo->source, dt_topo_summary(summary, view->topo));
+    dt_topo_summary(summary, view->topo);
+    dt_out_printf(out, "%s:%s%s\n", title, strlen(title) + strlen(summary) + 2 > DT_TABLE_COLUMNS ? "\n  " : " ",
+                  summary);
     if (view->topo->gpu_count > 0)
         dt_out_text(out, "\n");
     if (view->topo->gpu_count > 0 && print_gpus(out, view->topo, err) != 0)

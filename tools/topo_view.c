@@ -21,8 +21,8 @@ const char *dt_topo_symbol(char buf[DT_TOPO_SYMBOL_MAX], struct dt_path_info pat
         [DT_PATH_NVSWITCH] = {"NVS", true}, [DT_PATH_XGMI] = {"XG", true},
         [DT_PATH_XELINK] = {"XL", true},    [DT_PATH_SWITCH] = {"PIX", false},
         [DT_PATH_SWITCHES] = {"PXB", false}, [DT_PATH_BRIDGE] = {"PHB", false},
-        [DT_PATH_SOCKET] = {"NODE", false}, [DT_PATH_SYSTEM] = {"SYS", false},
-        [DT_PATH_UNKNOWN] = {"?", false},
+        [DT_PATH_NUMA] = {"NODE", false},   [DT_PATH_SOCKET] = {"SOCK", false},
+        [DT_PATH_SYSTEM] = {"SYS", false},  [DT_PATH_UNKNOWN] = {"?", false},
     };
     bool has_count = symbols[path.path].has_count && path.count > 0;
 
@@ -181,6 +181,13 @@ int dt_topo_numa_socket(const struct dt_topo *topo, uint32_t numa)
 }
 
 /* ---- Words ---- */
+
+const char *dt_topo_title(const struct dt_topo *topo)
+{
+    const char *slash = strrchr(topo->source, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : topo->source;
+}
 
 const char *dt_topo_summary(char buf[DT_TOPO_SUMMARY_MAX], const struct dt_topo *topo)
 {

@@ -22,7 +22,7 @@ extern const char *const dt_topo_vendor_words[DT_VENDOR_OTHER + 1];
 extern const char *const dt_topo_vendor_titles[DT_VENDOR_OTHER + 1];
 extern const char *const dt_topo_nic_words[DT_NIC_ETHERNET + 1];
 
-/* "NV4", "NVS12", "XG2", "XL1", "PIX", "PXB", "PHB", "NODE", "SYS", "?", "-" for itself. Returns buf. */
+/* "NV4", "NVS12", "XG2", "XL1", "PIX", "PXB", "PHB", "NODE", "SOCK", "SYS", "?", "-" for itself. Returns buf. */
 const char *dt_topo_symbol(char buf[DT_TOPO_SYMBOL_MAX], struct dt_path_info path);
 
 /* Links of their own between GPUs, not PCIe. */
@@ -45,6 +45,9 @@ int dt_topo_numa_socket(const struct dt_topo *topo, uint32_t numa);
 
 /* How many sockets devices name. */
 uint32_t dt_topo_socket_count(const struct dt_topo *topo);
+
+/* The source's name, of a file without its folders. */
+const char *dt_topo_title(const struct dt_topo *topo);
 
 /* "8 GPUs, 10 NICs, 8 NUMA nodes, 256 CPUs in 128 cores". Returns buf. */
 #define DT_TOPO_SUMMARY_MAX 128

@@ -74,6 +74,9 @@ static int input_init(struct dt_bind_input *input, struct dtrain_error *err)
     if (input->cpus == NULL ||
         (request->cpus != NULL && hwloc_bitmap_and(input->cpus, input->cpus, request->cpus)))
         return dt_error_memory(err, DT_TOPO_NAME_MAX, "a CPU mask");
+    if (hwloc_bitmap_weight(input->cpus) < 0)
+        return dt_error_set(err, "the CPUs of %s are a set without end: expected those it has",
+                            input->topo->source);
     return 0;
 }
 

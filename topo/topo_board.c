@@ -1,5 +1,7 @@
 #include "topo_board.h"
 
+#include <string.h>
+
 #include "topo_path.h"
 
 #define PCI_CLASS_BRIDGE_OTHER 0x0680u
@@ -7,12 +9,15 @@
 #define MODULE_LINKS 4u /* between two GCDs of a module */
 #define BOARD_GPUS_MAX 8u
 
+enum platform { ANY, X86, POWER };
+
 /* A node with exactly `gpus` GPUs of one device id. Each pair has `count` links, or what `wires` says. */
 struct board {
     unsigned device_id, gpus;
     enum dt_path path;
     unsigned count;
     const unsigned char (*wires)[BOARD_GPUS_MAX];
+    enum platform platform; /* POWER: the links to the other socket's GPUs go to the CPU instead */
 };
 
 /* 8x V100 SXM2, in PCI order. */
@@ -27,17 +32,38 @@ static const unsigned char mi250x[BOARD_GPUS_MAX][BOARD_GPUS_MAX] = {
     {0, 0, 2, 0, 0, 4, 1, 0}, {0, 1, 0, 0, 4, 0, 0, 1}, {2, 0, 0, 0, 1, 0, 0, 4}, {0, 0, 0, 1, 0, 1, 4, 0},
 };
 
+#define V100_SXM2_16 0x1db1
+#define V100_SXM2_32 0x1db5
+#define A100_SXM_40 0x20b0
+#define A100_SXM_80 0x20b2
+#define H100_SXM 0x2330
+#define H100_SXM_64 0x2339
+#define H200_SXM 0x2335
+#define GH200 0x2342
+#define MI250X 0x7408
+#define MI300A 0x74a0
+#define MI300X 0x74a1
+
 static const struct board boards[] = {
-    {0x1db1, 8, DT_PATH_NVLINK, 0, cube_mesh}, /* V100 SXM2 16 GB */
-    {0x1db5, 8, DT_PATH_NVLINK, 0, cube_mesh}, /* V100 SXM2 32 GB */
-    {0x20b0, 4, DT_PATH_NVLINK, 4, NULL},      /* A100 SXM4 40 GB */
-    {0x20b2, 4, DT_PATH_NVLINK, 4, NULL},      /* A100 SXM4 80 GB */
-    {0x20b0, 8, DT_PATH_NVSWITCH, 12, NULL},   {0x20b2, 8, DT_PATH_NVSWITCH, 12, NULL},
-    {0x2330, 4, DT_PATH_NVLINK, 6, NULL}, /* H100 SXM5 */
-    {0x2335, 4, DT_PATH_NVLINK, 6, NULL}, /* H200 SXM */
-    {0x2330, 8, DT_PATH_NVSWITCH, 18, NULL},   {0x2335, 8, DT_PATH_NVSWITCH, 18, NULL},
-    {0x7408, 8, DT_PATH_XGMI, 0, mi250x},      {0x74a0, 4, DT_PATH_XGMI, 0, NULL}, /* MI300A */
-    {0x74a1, 8, DT_PATH_XGMI, 1, NULL},                                            /* MI300X */
+    {V100_SXM2_16, 4, DT_PATH_NVLINK, 2, NULL, X86},
+    {V100_SXM2_32, 4, DT_PATH_NVLINK, 2, NULL, X86},
+    {V100_SXM2_16, 4, DT_PATH_NVLINK, 3, NULL, POWER},
+    {V100_SXM2_16, 6, DT_PATH_NVLINK, 2, NULL, POWER},
+    {V100_SXM2_16, 8, DT_PATH_NVLINK, 0, cube_mesh, X86},
+    {V100_SXM2_32, 8, DT_PATH_NVLINK, 0, cube_mesh, X86},
+    {A100_SXM_40, 4, DT_PATH_NVLINK, 4, NULL, ANY},
+    {A100_SXM_80, 4, DT_PATH_NVLINK, 4, NULL, ANY},
+    {A100_SXM_40, 8, DT_PATH_NVSWITCH, 12, NULL, ANY},
+    {A100_SXM_80, 8, DT_PATH_NVSWITCH, 12, NULL, ANY},
+    {H100_SXM, 4, DT_PATH_NVLINK, 6, NULL, ANY},
+    {H100_SXM_64, 4, DT_PATH_NVLINK, 6, NULL, ANY},
+    {H200_SXM, 4, DT_PATH_NVLINK, 6, NULL, ANY},
+    {GH200, 4, DT_PATH_NVLINK, 6, NULL, ANY},
+    {H100_SXM, 8, DT_PATH_NVSWITCH, 18, NULL, ANY},
+    {H200_SXM, 8, DT_PATH_NVSWITCH, 18, NULL, ANY},
+    {MI250X, 8, DT_PATH_XGMI, 0, mi250x, ANY},
+    {MI300A, 4, DT_PATH_XGMI, 0, NULL, ANY},
+    {MI300X, 8, DT_PATH_XGMI, 1, NULL, ANY},
 };
 
 /* NVLink's links by generation of the GPU: P100, V100, A100, H100. */
@@ -79,13 +105,46 @@ static bool are_all(const struct dt_topo *topo, const struct dt_topo_devices *de
     return topo->gpu_count > 0;
 }
 
+static enum platform platform_of(const struct dt_topo_devices *devices)
+{
+    const char *architecture = hwloc_obj_get_info_by_name(hwloc_get_root_obj(devices->hwloc), "Architecture");
+
+    if (architecture == NULL)
+        return ANY;
+    if (strncmp(architecture, "ppc", 3) == 0)
+        return POWER;
+    return strcmp(architecture, "x86_64") == 0 ? X86 : ANY;
+}
+
+static bool is_board(const struct board *board, const struct dt_topo *topo,
+                     const struct dt_topo_devices *devices)
+{
+    return topo->gpu_count == board->gpus &&
+           (board->platform == ANY || board->platform == platform_of(devices)) &&
+           are_all(topo, devices, board->device_id);
+}
+
+static unsigned count_wires(const struct board *board, const struct dt_topo *topo, uint32_t a, uint32_t b)
+{
+    if (board->wires != NULL)
+        return board->wires[a][b];
+    if (board->platform == POWER && topo->gpus[a].numa != topo->gpus[b].numa)
+        return 0;
+    return board->count;
+}
+
+/* A count that is not published is 0 for every pair of the board. */
 static void link_board(struct dt_topo *topo, const struct board *board)
 {
+    bool is_counted = board->wires != NULL || board->count > 0;
+
     for (uint32_t i = 0; i < topo->gpu_count; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (board->wires == NULL || board->wires[i][j] > 0)
-                dt_topo_path_set(topo, i, j, board->path,
-                                 board->wires == NULL ? board->count : board->wires[i][j]);
+        for (uint32_t j = 0; j < i; j++) {
+            unsigned count = count_wires(board, topo, i, j);
+
+            if (count > 0 || !is_counted)
+                dt_topo_path_set(topo, i, j, board->path, count);
+        }
 }
 
 /* Switches that can be seen link what board is not known, too. */
@@ -117,7 +176,7 @@ void dt_topo_board_link_packages(struct dt_topo *topo, const struct dt_topo_devi
 bool dt_topo_board_link(struct dt_topo *topo, const struct dt_topo_devices *devices)
 {
     for (size_t i = 0; i < sizeof(boards) / sizeof(boards[0]); i++)
-        if (topo->gpu_count == boards[i].gpus && are_all(topo, devices, boards[i].device_id)) {
+        if (is_board(&boards[i], topo, devices)) {
             link_board(topo, &boards[i]);
             return true;
         }

@@ -54,6 +54,16 @@ static int use_fds(int result)
     return 0;
 }
 
+void dt_topo_child_lift_memory(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_AS, &limit);
+    }
+}
+
 /* On top of what the parent has already, which with a sanitizer is huge. */
 static void limit_memory(void)
 {
@@ -64,8 +74,11 @@ static void limit_memory(void)
     setrlimit(RLIMIT_CORE, &limit);
     if (file == NULL)
         return;
-    if (fscanf(file, "%lu", &pages) == 1) {
-        limit.rlim_cur = limit.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_MAX;
+    if (fscanf(file, "%lu", &pages) == 1 && getrlimit(RLIMIT_AS, &limit) == 0) {
+        rlim_t wanted = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MEMORY_MAX;
+
+        if (limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max)
+            limit.rlim_cur = wanted;
         setrlimit(RLIMIT_AS, &limit);
     }
     fclose(file);
@@ -161,11 +174,14 @@ static int read_result(struct dt_topo_wire *wire, int fd, int timeout_ms, const 
     }
 }
 
+/* Kills what is still there: a handler of this process's may have reaped it already. */
 static void reap(pid_t child)
 {
     int64_t deadline_ms = now_ms() + REAP_MS;
     const struct timespec pause = {0, 500000};
 
+    if (waitpid(child, NULL, WNOHANG) != 0)
+        return;
     kill(child, SIGKILL);
     while (waitpid(child, NULL, WNOHANG) == 0 && now_ms() < deadline_ms)
         nanosleep(&pause, NULL);

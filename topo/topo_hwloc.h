@@ -27,7 +27,11 @@ int dt_topo_from_machine(struct dt_topo **topo, int timeout_ms, struct dtrain_er
 int dt_topo_from_trusted_file(struct dt_topo **topo, const char *path, bool *is_absent,
                               struct dtrain_error *err);
 
-/* The hwloc XML of this machine, as dt_topo_from_machine() sees it. *text malloc'd. */
+/*
+ * The hwloc XML of this machine, to be saved once: with the links that vendors'
+ * management libraries know (NVML, ROCm SMI, Level Zero), where hwloc has its
+ * plugins for them. Not for slurmstepd. *text malloc'd.
+ */
 int dt_topo_export_machine(char **text, size_t *size, struct dtrain_error *err);
 
 #endif

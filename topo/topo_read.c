@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo_child.h"
 #include "topo_device.h"
 #include "topo_gpu.h"
 #include "topo_nic.h"
@@ -24,8 +25,8 @@ char *dt_topo_read_environment[] = {
 
 char *dt_topo_read_vendor_environment[] = {
     (char[]){"HWLOC_HIDE_ERRORS=2"},
-    (char[]){"HWLOC_PLUGINS_BLACKLIST=" NO_DISPLAY},
-    (char[]){"HWLOC_COMPONENTS=-opencl,-gl"},
+    (char[]){"HWLOC_PLUGINS_BLACKLIST=" NO_DISPLAY ":hwloc_cuda.so"},
+    (char[]){"HWLOC_COMPONENTS=-opencl,-gl,-cuda"},
     NULL,
 };
 
@@ -63,11 +64,14 @@ static int choose_source(hwloc_topology_t hwloc, const struct dt_topo_read *read
     return 0;
 }
 
-static void choose_types(hwloc_topology_t hwloc)
+static void choose_types(hwloc_topology_t hwloc, enum dt_topo_read_kind kind)
 {
     /* All of the node: what Slurm allows comes from Slurm. */
     hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_ALL);
+    /* Of a machine they are most of what sysfs has to say; in an XML devices may stand below one. */
+    if (kind == DT_TOPO_READ_MACHINE)
+        hwloc_topology_set_cache_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE);
 }
 
 /* NULL with the error set. */
@@ -79,7 +83,7 @@ static hwloc_topology_t load(const struct dt_topo_read *read, struct dtrain_erro
         dt_error_set(err, "%s: hwloc cannot start: expected its library to be whole", read->source);
         return NULL;
     }
-    choose_types(hwloc);
+    choose_types(hwloc, read->kind);
     if (choose_source(hwloc, read, err) == 0) {
         if (hwloc_topology_load(hwloc) == 0)
             return hwloc;
@@ -171,10 +175,12 @@ void dt_topo_read_export_work(struct dt_topo_wire *wire, void *arg)
 {
     const struct dt_topo_read *read = arg;
     struct dtrain_error err = {""};
-    hwloc_topology_t hwloc = load(read, &err);
+    hwloc_topology_t hwloc;
     char *xml = NULL;
     int size = 0;
 
+    dt_topo_child_lift_memory();
+    hwloc = load(read, &err);
     if (hwloc != NULL && hwloc_topology_export_xmlbuffer(hwloc, &xml, &size, 0) != 0)
         dt_error_set(&err, "%s: hwloc cannot write its XML: expected memory for it", read->source);
     if (xml == NULL || size <= 0)

@@ -50,6 +50,11 @@ t_ok "runtime/ uses core, PMIx and NCCL in their one file" room_check runtime 'r
   runtime/boot_pmix.c runtime/backend_nccl.c
 t_ok "examples/ use the public headers" room_check examples 'examples include' 'slurm|pmix|hwloc|nccl' 
 
+only_tools_import() {
+  ! grep -nE '^#include "(topo/)?import/' core/*.[ch] plugin/*.[ch] runtime/*.[ch] topo/*.[ch]
+}
+t_ok "only tools read topologies of other tools" only_tools_import
+
 # exports LIBRARY PATTERN: every defined dynamic symbol matches.
 exports() {
   local bad

@@ -7,6 +7,8 @@
 
 const char dt_fuzz_name[] = "topo_wire";
 unsigned long dt_fuzz_accepted;
+/* Each makes two topologies. */
+const uint32_t dt_fuzz_cost = 10;
 
 #define PLACES 256u
 

@@ -161,8 +161,8 @@ static void test_row(const struct row *row)
     struct dt_binding *binding = node_bind(topo, row->tasks, row->size, row->mask, NULL, 0);
 
     if (tap_ok(binding != NULL, "%s: bound", row->name)) {
-        node_is(node_cpus(binding), row->cpus, row->name);
-        node_is(numas_of(binding), row->numas, "memory");
+        tap_ok(node_is(node_cpus(binding), row->cpus), "%s", row->name);
+        tap_ok(node_is(numas_of(binding), row->numas), "memory");
         tap_holds(binding->tasks[row->task].reason, row->words, "and why");
     }
     dt_binding_destroy(binding);
@@ -242,7 +242,7 @@ static void test_nic(const struct nic_row *row)
     struct dt_binding *binding = node_bind(topo, row->tasks, row->size, NULL, NULL, 0);
 
     if (tap_ok(binding != NULL, "NICs, %s: bound", row->name)) {
-        node_is(node_nics(binding, topo), row->nics, row->name);
+        tap_ok(node_is(node_nics(binding, topo), row->nics), "%s", row->name);
         tap_holds(binding->tasks[row->task].reason, row->words, "and why");
     }
     dt_binding_destroy(binding);
@@ -268,6 +268,20 @@ static void test_long_reason(void)
     dt_topo_destroy(topo);
 }
 
+static void test_endless(void)
+{
+    static const uint32_t group[1] = {0};
+    struct dt_bind_request request = {.task_count = 1, .group = group, .what = DT_BIND_CPU};
+    struct dt_topo *topo = without_cores();
+    struct dtrain_error err = {""};
+    struct dt_binding *binding;
+
+    hwloc_bitmap_fill(topo->cpus);
+    tap_ok(dt_bind(&binding, topo, &request, &err) == -1, "CPUs without end are refused");
+    tap_holds(err.text, "the CPUs of a text are a set without end", "and it says so");
+    dt_topo_destroy(topo);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -275,5 +289,6 @@ int main(void)
     for (size_t i = 0; i < sizeof(nic_rows) / sizeof(nic_rows[0]); i++)
         test_nic(&nic_rows[i]);
     test_long_reason();
+    test_endless();
     return tap_done();
 }

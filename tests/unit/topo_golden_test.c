@@ -34,6 +34,7 @@ struct machine {
 };
 
 static const struct machine machines[] = {
+    {"fluxcore_sierra.xml", 4, 0, 1, DT_PATH_NVLINK, 3},
     {"fluxcore_sierra.xml", 4, 0, 2, DT_PATH_SYSTEM, 0},
     {"fluxcore_tuo.SPX.xml", 4, 0, 3, DT_PATH_XGMI, 0},
     {"hwloc_64intel64-3g2n+2n-irregulargroups+pci.v2.xml", 2, 0, 1, DT_PATH_SYSTEM, 0},
@@ -41,7 +42,8 @@ static const struct machine machines[] = {
     {"hwloc_nvidiaDGX2.v2.xml", 16, 0, 15, DT_PATH_NVSWITCH, 6},
     {"hwloc_power8gpudistances.v2.xml", 4, 0, 1, DT_PATH_NVLINK, 2},
     {"hwloc_power8gpudistances.v2.xml", 4, 1, 2, DT_PATH_SYSTEM, 0},
-    {"mpibind_coral-lassen.xml", 4, 0, 1, DT_PATH_SWITCH, 0},
+    {"mpibind_coral-lassen.xml", 4, 0, 1, DT_PATH_NVLINK, 3},
+    {"mpibind_coral-lassen.xml", 4, 1, 2, DT_PATH_SYSTEM, 0},
     {"mpibind_cts1-pascal.xml", 2, 0, 1, DT_PATH_SWITCH, 0},
     {"mpibind_eas-tioga.xml", 8, 0, 1, DT_PATH_XGMI, 4},
     {"mpibind_eas-tioga.xml", 8, 0, 6, DT_PATH_XGMI, 2},
@@ -54,9 +56,10 @@ static const struct machine machines[] = {
     {"pmix_intel-flat-4gpu.xml", 8, 0, 1, DT_PATH_XELINK, 0},
     {"pmix_intel-flat-4gpu.xml", 8, 1, 4, DT_PATH_SYSTEM, 0},
     {"pmix_nvml-4gpu.xml", 4, 1, 2, DT_PATH_NVLINK, 6},
-    {"pmix_summit.h17n08.lstopo-2.2.0.xml", 6, 0, 2, DT_PATH_SWITCH, 0},
+    {"pmix_summit.h17n08.lstopo-2.2.0.xml", 6, 0, 2, DT_PATH_NVLINK, 2},
+    {"pmix_summit.h17n08.lstopo-2.2.0.xml", 6, 2, 3, DT_PATH_SYSTEM, 0},
     {"psmgmt_topo.jwb0001.xml", 4, 0, 3, DT_PATH_NVLINK, 4},
-    {"psmgmt_topo.jwc09n003.xml", 4, 0, 1, DT_PATH_SWITCH, 0},
+    {"psmgmt_topo.jwc09n003.xml", 4, 0, 3, DT_PATH_NVLINK, 2},
     {"psmgmt_topo.mel3001.xml", 0, -1, -1, DT_PATH_SELF, 0},
 };
 

@@ -19,6 +19,9 @@ static const char *const runtimes[] = {"libcuda",      "libnvidia",  "libcudart"
 
 extern char **environ;
 
+/* Of the sanitizers' runtime, when it is linked in: its malloc never fails. */
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
 static void put_file(struct dt_topo_wire *wire, const char *path)
 {
     static char text[MAPS_MAX];
@@ -75,7 +78,7 @@ static void exhaust_work(struct dt_topo_wire *wire, void *arg)
         memory[0] = 1;
         taken += step;
     }
-    dt_topo_wire_put_text(wire, taken < (size_t)16 << 30 ? "bounded" : "unbounded", 7);
+    dt_topo_wire_put_text(wire, taken < (size_t)16 << 30 ? "bounded" : "endless", 7);
 }
 
 static void half_work(struct dt_topo_wire *wire, void *arg)
@@ -191,7 +194,9 @@ static void test_children(void)
             rc = dt_topo_wire_get_text(&text, &size, &wire, "x.xml", &err);
         tap_ok((rc == 0) == (rows[i].words == NULL), "%s", rows[i].name);
         tap_holds(err.text, rows[i].words != NULL ? rows[i].words : "", rows[i].name);
-        if (rc == 0)
+        if (rows[i].work == exhaust_work && __sanitizer_set_death_callback != NULL)
+            tap_skip(rows[i].name, "a sanitizer takes memory beforehand");
+        else if (rc == 0)
             tap_ok(strcmp(text, rows[i].work == exhaust_work ? "bounded" : "") == 0, "%s: '%s'", rows[i].name,
                    text);
         tap_ok(has_no_children(), "%s: no child is left", rows[i].name);

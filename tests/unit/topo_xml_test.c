@@ -44,6 +44,7 @@
 #define FABRIC(name, lid)                                                                                    \
     "<object type=\"OSDev\" name=\"" name "\" osdev_type=\"3\"><info name=\"Port1LID\" value=\"" lid         \
     "\"/></object>\n"
+#define V100 "0302 [10de:1db1]"
 #define A100 "0302 [10de:20b0]"
 #define IB "0207 [15b3:101b]"
 
@@ -111,6 +112,21 @@ static const struct row rows[] = {
               {"0000:c1:00.0", "", -1, 1, 0},
               {"0000:c6:00.0", "", -1, 1, 0}},
      .paths = {{0, 1, DT_PATH_XGMI, 4}, {1, 2, DT_PATH_SYSTEM, 0}}},
+    {.name = "a hybrid cube mesh",
+     .socket0 = HOST("00-7f") BARE("0000:06:00.0", V100) BARE("0000:07:00.0", V100) BARE("0000:0a:00.0", V100)
+         BARE("0000:0b:00.0", V100) END,
+     .socket1 = HOST("80-ff") BARE("0000:85:00.0", V100) BARE("0000:86:00.0", V100) BARE("0000:89:00.0", V100)
+         BARE("0000:8a:00.0", V100) END,
+     .machine = "<info name=\"Architecture\" value=\"x86_64\"/>",
+     .gpus = {{"0000:06:00.0", "", -1, -1, 0},
+              {"0000:07:00.0", "", -1, -1, 0},
+              {"0000:0a:00.0", "", -1, -1, 0},
+              {"0000:0b:00.0", "", -1, -1, 0},
+              {"0000:85:00.0", "", -1, -1, 1},
+              {"0000:86:00.0", "", -1, -1, 1},
+              {"0000:89:00.0", "", -1, -1, 1},
+              {"0000:8a:00.0", "", -1, -1, 1}},
+     .paths = {{0, 3, DT_PATH_NVLINK, 2}, {0, 1, DT_PATH_NVLINK, 1}, {0, 5, DT_PATH_SYSTEM, 0}}},
     {.name = "NVSwitch",
      .socket0 =
          HOST("00-7f") BARE("0000:01:00.0", "0302 [10de:2321]") BARE("0000:05:00.0", "0680 [10de:22a3]") END,
@@ -153,9 +169,9 @@ static const struct row rows[] = {
 
 static void build(char text[TEXT_MAX], const struct row *row)
 {
-    snprintf(text, TEXT_MAX, "%s%s%s%s%s%s%s%s%s%s%s", HEAD("2.0"), SOCKET("0", "0x1"),
-             row->socket0 ? row->socket0 : "", END, SOCKET("1", "0x2"), row->socket1 ? row->socket1 : "", END,
-             row->machine ? row->machine : "", END, row->tail ? row->tail : "", "</topology>\n");
+    snprintf(text, TEXT_MAX, "%s%s%s%s%s%s%s%s%s%s%s", HEAD("2.0"), row->machine ? row->machine : "",
+             SOCKET("0", "0x1"), row->socket0 ? row->socket0 : "", END, SOCKET("1", "0x2"),
+             row->socket1 ? row->socket1 : "", END, END, row->tail ? row->tail : "", "</topology>\n");
 }
 
 static bool is_as_expected(const struct dt_topo_gpu *gpu, const struct expected_gpu *expected)
@@ -236,6 +252,9 @@ static void test_places(void)
 }
 
 #define VALID HEAD("2.0") SOCKET("0", "0x1") END SOCKET("1", "0x2") END END "</topology>\n"
+/* Has the number of the machine that it is in. */
+#define PACKAGE_1                                                                                            \
+    "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" gp_index=\"1\"/>"
 #define ENTITIES                                                                                             \
     "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;\">]>"  \
     "<topology version=\"2.0\">&c;</topology>"
@@ -255,11 +274,7 @@ static const struct {
     {"a CPU with a huge number",
      HEAD("2.0") "<object type=\"PU\" os_index=\"4294967294\" cpuset=\"0x1\"/>" END "</topology>",
      "expected"},
-    {"an object inside itself by its number",
-     HEAD(
-         "2.0") "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" gp_index=\"1\"/>" END
-                "</topology>",
-     "expected"},
+    {"an object inside itself by its number", HEAD("2.0") PACKAGE_1 END "</topology>", "expected"},
 };
 
 static void test_bad(void)

@@ -95,9 +95,10 @@ enum dt_nic_kind dt_draft_nic_kind(const char *name)
         const char *prefix;
         enum dt_nic_kind kind;
     } rows[] = {
-        {"hsi", DT_NIC_SLINGSHOT}, {"hsn", DT_NIC_SLINGSHOT}, {"cxi", DT_NIC_SLINGSHOT}, {"efa", DT_NIC_EFA},
-        {"rdmap", DT_NIC_EFA},     {"hfi", DT_NIC_OMNIPATH},  {"bnxt_re", DT_NIC_ROCE},  {"irdma", DT_NIC_ROCE},
-        {"roce", DT_NIC_ROCE},     {"ionic", DT_NIC_ROCE},    {"eth", DT_NIC_ETHERNET},  {"en", DT_NIC_ETHERNET},
+        {"hsi", DT_NIC_SLINGSHOT}, {"hsn", DT_NIC_SLINGSHOT}, {"cxi", DT_NIC_SLINGSHOT},
+        {"efa", DT_NIC_EFA},       {"rdmap", DT_NIC_EFA},     {"hfi", DT_NIC_OMNIPATH},
+        {"bnxt_re", DT_NIC_ROCE},  {"irdma", DT_NIC_ROCE},    {"roce", DT_NIC_ROCE},
+        {"ionic", DT_NIC_ROCE},    {"eth", DT_NIC_ETHERNET},  {"en", DT_NIC_ETHERNET},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

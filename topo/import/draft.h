@@ -42,9 +42,21 @@ void dt_draft_judge_nics(struct dt_topo *topo);
 int dt_draft_add_core(struct dt_topo *topo, const unsigned *cpus, uint32_t threads, struct dtrain_error *err);
 
 /*
- * Last: all CPUs, NUMA nodes in order, cores when none were added, and dt_topo_check(). Cores come from Linux's usual numbers:
- * "0-15,128-143" at one device and "16-31,144-159" at another are two threads a core; else each CPU is one.
+ * Last: all CPUs, NUMA nodes in order, cores when none were added, and dt_topo_check(). Cores come from
+ * Linux's usual numbers: "0-15,128-143" at one device and "16-31,144-159" at another are two threads a core;
+ * else each CPU is one.
  */
 int dt_draft_finish(struct dt_topo *topo, struct dtrain_error *err);
+
+/*
+ * A whole reader of a terminal's text: a topology, a zeroed state of that size and a copy of plain.h are
+ * made, fill() gets all three, the topology is finished. Errors of fill() get the source in front.
+ */
+struct dt_draft_reader {
+    size_t state_size;
+    int (*fill)(struct dt_topo *topo, void *state, char *plain, struct dtrain_error *err);
+};
+int dt_draft_read(struct dt_topo **topo, const struct dt_draft_reader *reader, const char *text, size_t size,
+                  const char *source, struct dtrain_error *err);
 
 #endif

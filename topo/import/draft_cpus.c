@@ -75,7 +75,8 @@ int dt_draft_cpus_mask(hwloc_bitmap_t cpus, const char *text, struct dtrain_erro
     size_t end = strlen(text);
     uint32_t word;
 
-    for (unsigned base = 0; base < DT_DRAFT_CPUS_MAX && take_word(&word, text, &end); base += MASK_WORD_BITS) {
+    for (unsigned base = 0; base < DT_DRAFT_CPUS_MAX && take_word(&word, text, &end);
+         base += MASK_WORD_BITS) {
         for (unsigned bit = 0; bit < MASK_WORD_BITS; bit++)
             if ((word >> bit & 1) != 0 && hwloc_bitmap_set(cpus, base + bit) != 0)
                 return dt_error_memory(err, DT_DRAFT_CPUS_MAX / 8, "a set of CPUs");
@@ -83,7 +84,7 @@ int dt_draft_cpus_mask(hwloc_bitmap_t cpus, const char *text, struct dtrain_erro
             return 0;
         end--;
     }
-    return dt_error_set(err,
-                        "'%s' is not a mask of CPUs: expected words such as 000000ff,ffff0000 for at most %u CPUs",
-                        dt_parse_shown(shown, text), DT_DRAFT_CPUS_MAX);
+    return dt_error_set(
+        err, "'%s' is not a mask of CPUs: expected words such as 000000ff,ffff0000 for at most %u CPUs",
+        dt_parse_shown(shown, text), DT_DRAFT_CPUS_MAX);
 }

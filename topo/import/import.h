@@ -24,7 +24,7 @@ int dt_import_text(struct dt_topo **topo, const char *name, const char *text, si
 /* A regular file (no FIFO, device or socket) of at most DT_TOPO_XML_MAX bytes; "-" is stdin. */
 int dt_import_file(struct dt_topo **topo, const char *name, const char *path, struct dtrain_error *err);
 
-/* Machines written from published facts: "dgx-a100", "dgx-h100", "mi250x", "mi300x", "p4d", "gh200", "pcie8", ... */
+/* Machines written from published facts: "dgx-a100", "mi250x", "p4d", "gh200", "pcie8", ... */
 struct dt_import_machine {
     const char *name, *help;
 };

@@ -27,6 +27,20 @@ static void skip_blanks(struct span *span)
         span->at++;
 }
 
+/* A DOCTYPE can hold declarations between brackets. */
+static void skip_markup(struct span *span)
+{
+    if (starts(*span, "<!--")) {
+        skip_past(span, "-->");
+        return;
+    }
+    while (span->at < span->end && *span->at != '>' && *span->at != '[')
+        span->at++;
+    if (starts(*span, "["))
+        skip_past(span, "]");
+    skip_past(span, ">");
+}
+
 bool dt_import_has_root(const char *text, size_t size, const char *name)
 {
     struct span span = {text, text + size};
@@ -34,7 +48,7 @@ bool dt_import_has_root(const char *text, size_t size, const char *name)
     if (starts(span, "\xef\xbb\xbf"))
         span.at += 3;
     for (skip_blanks(&span); starts(span, "<?") || starts(span, "<!"); skip_blanks(&span))
-        skip_past(&span, starts(span, "<!--") ? "-->" : ">");
+        skip_markup(&span);
     if (!starts(span, "<"))
         return false;
     span.at++;

@@ -198,10 +198,11 @@ static int read_row(struct dt_nvidia_table *table, uint32_t index, char *line, s
         /* Looked at without cutting it off, so that the tab behind the last one stays. */
         name_end = (size_t)(first_word(cell, line) - line);
         if (!read_path(&table->paths[index][i], cell))
-            return dt_error_set(err,
-                                "row %s, column %s: '%s' is not a path: expected X, NV1 to NV%u, PIX, PXB, PHB, "
-                                "NODE or SYS",
-                                row->name, table->rows[i].name, dt_parse_shown(shown, cell), LINKS_MAX);
+            return dt_error_set(
+                err,
+                "row %s, column %s: '%s' is not a path: expected X, NV1 to NV%u, PIX, PXB, PHB, "
+                "NODE or SYS",
+                row->name, table->rows[i].name, dt_parse_shown(shown, cell), LINKS_MAX);
         if ((table->paths[index][i].path == DT_PATH_SELF) != (i == index))
             return dt_error_set(err, "row %s, column %s is '%s': expected X for the device itself only",
                                 row->name, table->rows[i].name, cell);
@@ -211,8 +212,8 @@ static int read_row(struct dt_nvidia_table *table, uint32_t index, char *line, s
         return read_affinities(table, row, line, err);
     name = dt_plain_word(&line);
     return name == NULL ? 0
-                        : dt_error_set(err, "row %s has '%s' behind its %u paths: expected nothing", row->name,
-                                       dt_parse_shown(shown, name), table->count);
+                        : dt_error_set(err, "row %s has '%s' behind its %u paths: expected nothing",
+                                       row->name, dt_parse_shown(shown, name), table->count);
 }
 
 static int check_symmetry(const struct dt_nvidia_table *table, struct dtrain_error *err)
@@ -247,16 +248,6 @@ static void read_legend(struct dt_nvidia_table *table, char *rest)
     }
 }
 
-static char *next_filled_line(char **rest)
-{
-    char *line;
-
-    do
-        line = dt_plain_line(rest);
-    while (line != NULL && line[strspn(line, " \t")] == '\0');
-    return line;
-}
-
 static bool is_end(const char *line)
 {
     return line == NULL || strncmp(line, "Legend:", 7) == 0 || strncmp(line, "NIC Legend:", 11) == 0;
@@ -273,17 +264,17 @@ static void mirror_rows(struct dt_nvidia_table *table, uint32_t first)
 
 int dt_nvidia_table_read(struct dt_nvidia_table *table, char *plain, struct dtrain_error *err)
 {
-    char *line = next_filled_line(&plain);
+    char *line = dt_plain_filled_line(&plain);
 
     while (line != NULL && !dt_nvidia_table_is_header(line))
-        line = next_filled_line(&plain);
+        line = dt_plain_filled_line(&plain);
     if (line == NULL)
         return dt_error_set(err, "no line with the columns GPU0, GPU1 ...: expected the text of "
                                  "`nvidia-smi topo -m`");
     if (read_header(table, line, err) != 0)
         return -1;
     for (uint32_t i = 0; i < table->count; i++) {
-        line = next_filled_line(&plain);
+        line = dt_plain_filled_line(&plain);
         if (is_end(line) && !table->rows[i].is_gpu && table->rows[i - 1].is_gpu) {
             mirror_rows(table, i);
             break;

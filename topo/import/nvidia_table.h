@@ -37,7 +37,7 @@ struct dt_nvidia_table {
 /* The line's first word is a GPU and no path stands in it. */
 bool dt_nvidia_table_is_header(const char *line);
 
-/* Cuts the text into words that table then borrows. What is truncated, not square, or not symmetric is refused. */
+/* Cuts the text into words that table then borrows. Refused: cut off, not square, not symmetric. */
 int dt_nvidia_table_read(struct dt_nvidia_table *table, char *plain, struct dtrain_error *err);
 
 #endif

@@ -13,9 +13,7 @@
  * does not say. A table that is left out leaves its part unknown.
  */
 #define _GNU_SOURCE /* memmem */
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/parse.h"
@@ -39,12 +37,16 @@ enum link { LINK_UNKNOWN, LINK_PCIE, LINK_XGMI };
 
 #define CELL_MAX 1000000u /* of a weight or of hops */
 
+struct nodes {
+    uint32_t count;           /* of GPUs that have a line */
+    int of[DT_TOPO_GPUS_MAX]; /* -1: not known */
+};
+
 struct text {
     uint32_t count; /* of GPUs; 0: not seen yet */
     bool has[TABLE_COUNT];
     uint32_t cells[TABLE_NUMA][DT_TOPO_GPUS_MAX][DT_TOPO_GPUS_MAX]; /* 0: not known */
-    int node[DT_TOPO_GPUS_MAX], affinity[DT_TOPO_GPUS_MAX]; /* -1: not known */
-    uint32_t node_count, affinity_count;
+    struct nodes nodes, affinities;
 };
 
 bool dt_rocm_smi_recognises(const char *text, size_t size)
@@ -117,8 +119,8 @@ static int read_row(struct text *text, enum table table, uint32_t row, char *lin
     for (uint32_t i = 0; i < text->count; i++) {
         word = dt_plain_word(&line);
         if (word == NULL || !read_cell(&text->cells[table][row][i], table, word))
-            return dt_error_set(err, "'%s': row %s, column GPU%u: '%s' is no %s", tables[table].title, name, i,
-                                dt_parse_shown(shown, word), tables[table].what);
+            return dt_error_set(err, "'%s': row %s, column GPU%u: '%s' is no %s", tables[table].title, name,
+                                i, dt_parse_shown(shown, word), tables[table].what);
     }
     word = dt_plain_word(&line);
     return word == NULL ? 0
@@ -131,24 +133,26 @@ static int check_symmetry(const struct text *text, enum table table, struct dtra
     for (uint32_t i = 0; i < text->count; i++)
         for (uint32_t j = 0; j < i; j++)
             if (text->cells[table][i][j] != text->cells[table][j][i])
-                return dt_error_set(err, "'%s': GPU%u to GPU%u differs from GPU%u to GPU%u: expected the same",
+                return dt_error_set(err,
+                                    "'%s': GPU%u to GPU%u differs from GPU%u to GPU%u: expected the same",
                                     tables[table].title, i, j, j, i);
     return 0;
 }
 
 static int read_matrix(struct text *text, enum table table, char **rest, struct dtrain_error *err)
 {
-    char *line = dt_plain_line(rest);
+    char *line = dt_plain_filled_line(rest);
 
     if (text->has[table])
-        return dt_error_set(err, "'%s' stands there twice: expected the tables of one node", tables[table].title);
+        return dt_error_set(err, "'%s' stands there twice: expected the tables of one node",
+                            tables[table].title);
     text->has[table] = true;
     if (line == NULL)
         return dt_error_set(err, "'%s' ends before its heading", tables[table].title);
     if (read_heading(text, table, line, err) != 0)
         return -1;
     for (uint32_t i = 0; i < text->count; i++) {
-        line = dt_plain_line(rest);
+        line = dt_plain_filled_line(rest);
         if (line == NULL)
             return dt_error_set(err, "'%s' ends after %u rows: expected %u, one for each GPU",
                                 tables[table].title, i, text->count);
@@ -158,44 +162,50 @@ static int read_matrix(struct text *text, enum table table, char **rest, struct 
     return check_symmetry(text, table, err);
 }
 
-/* "GPU[3] : (Topology) Numa Node: 1"; an unknown node is N/A, -1 or that as unsigned. */
+static bool is_unknown(const char *node)
+{
+    return strcmp(node, "N/A") == 0 || strcmp(node, "-1") == 0 || strcmp(node, "4294967295") == 0;
+}
+
+/* "GPU[3] : (Topology) Numa Node: 1" */
 static int read_numa(struct text *text, const char *line, struct dtrain_error *err)
 {
     char shown[DT_PARSE_SHOWN_MAX + 4];
     char kind[16];
     char value[16];
+    struct nodes *nodes;
     unsigned gpu;
     uint32_t node = 0;
+    bool is_known;
     int end = 0;
 
     if (sscanf(line, " GPU[%3u] : (Topology) Numa %15[A-Za-z]: %15s %n", &gpu, kind, value, &end) != 3 ||
         line[end] != '\0' || (strcmp(kind, "Node") != 0 && strcmp(kind, "Affinity") != 0))
         return dt_error_set(err, "'%s' is not understood: expected 'GPU[0] : (Topology) Numa Node: 3'",
                             dt_parse_shown(shown, line));
-    bool is_node = strcmp(kind, "Node") == 0;
-    uint32_t *count = is_node ? &text->node_count : &text->affinity_count;
-
-    if (gpu != *count || gpu >= DT_TOPO_GPUS_MAX)
-        return dt_error_set(err, "'Numa %s' of GPU[%u]: expected GPU[%u], one after the other, at most %u", kind,
-                            gpu, *count, DT_TOPO_GPUS_MAX);
-    bool is_unknown = strcmp(value, "N/A") == 0 || strcmp(value, "-1") == 0 || strcmp(value, "4294967295") == 0;
-
-    if (!is_unknown && dt_parse_u32(&node, value, 0, DT_DRAFT_NUMA_OS_MAX, "NUMA node", err) != 0)
+    nodes = strcmp(kind, "Node") == 0 ? &text->nodes : &text->affinities;
+    if (gpu != nodes->count || gpu >= DT_TOPO_GPUS_MAX)
+        return dt_error_set(err, "'Numa %s' of GPU[%u]: expected GPU[%u], one after the other, at most %u",
+                            kind, gpu, nodes->count, DT_TOPO_GPUS_MAX);
+    is_known = !is_unknown(value);
+    if (is_known && dt_parse_u32(&node, value, 0, DT_DRAFT_NUMA_OS_MAX, "NUMA node", err) != 0)
         return -1;
-    (is_node ? text->node : text->affinity)[gpu] = is_unknown ? -1 : (int)node;
-    ++*count;
+    nodes->of[nodes->count++] = is_known ? (int)node : -1;
     return 0;
 }
 
 static int check_numa(struct text *text, struct dtrain_error *err)
 {
-    if (text->affinity_count != 0 && text->node_count != 0 && text->affinity_count != text->node_count)
-        return dt_error_set(err, "%u GPUs have a 'Numa Node', %u a 'Numa Affinity': expected the same; the text "
-                                 "may be cut off",
-                            text->node_count, text->affinity_count);
-    if (text->affinity_count + text->node_count == 0)
-        return 0;
-    return set_count(text, text->affinity_count > 0 ? text->affinity_count : text->node_count, err);
+    uint32_t nodes = text->nodes.count;
+    uint32_t affinities = text->affinities.count;
+
+    if (nodes != 0 && affinities != 0 && nodes != affinities)
+        return dt_error_set(
+            err,
+            "%u GPUs have a 'Numa Node', %u a 'Numa Affinity': expected the same; the text may "
+            "be cut off",
+            nodes, affinities);
+    return nodes + affinities == 0 ? 0 : set_count(text, nodes > 0 ? nodes : affinities, err);
 }
 
 static int read_text(struct text *text, char *rest, struct dtrain_error *err)
@@ -213,16 +223,17 @@ static int read_text(struct text *text, char *rest, struct dtrain_error *err)
     }
     if (check_numa(text, err) != 0)
         return -1;
-    return text->count > 0 ? 0
-                           : dt_error_set(err, "no table of GPUs: expected the text of `rocm-smi --showtopo`");
+    return text->count > 0
+               ? 0
+               : dt_error_set(err, "no table of GPUs: expected the text of `rocm-smi --showtopo`");
 }
 
 /* Sysfs's node, which Affinity is, is where the function sits; Node is the driver's own count of nodes. */
 static int get_numa(const struct text *text, uint32_t gpu)
 {
-    if (text->affinity_count > 0 && text->affinity[gpu] != -1)
-        return text->affinity[gpu];
-    return text->node_count > 0 ? text->node[gpu] : -1;
+    if (text->affinities.count > 0 && text->affinities.of[gpu] != -1)
+        return text->affinities.of[gpu];
+    return text->nodes.count > 0 ? text->nodes.of[gpu] : -1;
 }
 
 static int add_gpus(struct dt_topo *topo, const struct text *text, struct dtrain_error *err)
@@ -256,8 +267,8 @@ static uint32_t find_least_weight(const struct text *text)
     return least;
 }
 
-static struct dt_path_info find_path(const struct dt_topo *topo, const struct text *text, uint32_t a, uint32_t b,
-                                     uint32_t least_weight)
+static struct dt_path_info find_path(const struct dt_topo *topo, const struct text *text, uint32_t a,
+                                     uint32_t b, uint32_t least_weight)
 {
     bool is_direct = text->cells[TABLE_HOPS][a][b] <= 1 && text->cells[TABLE_WEIGHT][a][b] <= least_weight;
     int numa = topo->gpus[a].numa;
@@ -271,8 +282,9 @@ static struct dt_path_info find_path(const struct dt_topo *topo, const struct te
     return (struct dt_path_info){DT_PATH_UNKNOWN, 0};
 }
 
-static int fill(struct dt_topo *topo, struct text *text, char *plain, struct dtrain_error *err)
+static int fill(struct dt_topo *topo, void *state, char *plain, struct dtrain_error *err)
 {
+    struct text *text = state;
     uint32_t least_weight;
 
     if (read_text(text, plain, err) != 0 || add_gpus(topo, text, err) != 0)
@@ -287,27 +299,7 @@ static int fill(struct dt_topo *topo, struct text *text, char *plain, struct dtr
 int dt_rocm_smi_read(struct dt_topo **topo, const char *text, size_t size, const char *source,
                      struct dtrain_error *err)
 {
-    struct text *read = calloc(1, sizeof(*read));
-    struct dt_topo *made = dt_topo_create(source, err);
-    char *plain = NULL;
-    int rc = -1;
+    static const struct dt_draft_reader reader = {sizeof(struct text), fill};
 
-    if (made == NULL || read == NULL) {
-        dt_error_memory(err, sizeof(*read), "tables of GPUs");
-        goto out;
-    }
-    if (dt_plain_copy(&plain, text, size, err) != 0 || fill(made, read, plain, err) != 0) {
-        dt_error_prefix(err, "%s", source);
-        goto out;
-    }
-    rc = dt_draft_finish(made, err);
-    if (rc == 0) {
-        *topo = made;
-        made = NULL;
-    }
-out:
-    dt_topo_destroy(made);
-    free(read);
-    free(plain);
-    return rc;
+    return dt_draft_read(topo, &reader, text, size, source, err);
 }
