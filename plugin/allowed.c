@@ -67,13 +67,27 @@ static int load_own(hwloc_bitmap_t cpus, struct dtrain_error *err)
     return 0;
 }
 
-/* Whether Slurm bound each task by a mask of its own. */
+/* How Slurm bound the tasks; "" or none: not at all. */
+static void load_type(char type[TYPE_MAX], spank_t spank)
+{
+    if (spank_getenv(spank, "SLURM_CPU_BIND_TYPE", type, TYPE_MAX) != ESPANK_SUCCESS)
+        type[0] = '\0';
+}
+
 static bool are_masks(spank_t spank)
 {
     char type[TYPE_MAX];
 
-    return spank_getenv(spank, "SLURM_CPU_BIND_TYPE", type, sizeof(type)) == ESPANK_SUCCESS &&
-           strncmp(type, "mask_cpu", 8) == 0;
+    load_type(type, spank);
+    return strncmp(type, "mask_cpu", 8) == 0;
+}
+
+bool dt_allowed_are_whole(spank_t spank)
+{
+    char type[TYPE_MAX];
+
+    load_type(type, spank);
+    return type[0] == '\0' || strcmp(type, "none") == 0 || are_masks(spank);
 }
 
 static int load_masks(hwloc_bitmap_t cpus, spank_t spank, struct dtrain_error *err)

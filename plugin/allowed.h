@@ -23,6 +23,12 @@ int dt_allowed_load(hwloc_bitmap_t cpus, const struct dt_topo *topo, spank_t spa
                     struct dtrain_error *err);
 
 /*
+ * Whether Slurm's own masks are those of the whole step: written down for all
+ * tasks, or none given. A site's default such as rank shows a task only its own.
+ */
+bool dt_allowed_are_whole(spank_t spank);
+
+/*
  * Whether the job owns all cores in cpus: where Slurm does not confine tasks,
  * other jobs' cores are among them, and the binder must choose none.
  */

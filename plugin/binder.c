@@ -118,7 +118,15 @@ static void load_groups(struct dt_bound *bound, const struct dt_task *task)
         bound->groups[i] = dt_group_index(dt_plan_layout(task->plan), DT_DENSE, 1u << DT_TP, first + i);
 }
 
-/* CPUs that the binder may not choose among drop cores and memory from what it binds. */
+static const char *why_kept(const struct dt_bound *bound, const struct dt_topo *topo, spank_t spank)
+{
+    if (!dt_allowed_are_whole(spank))
+        return "; Slurm binds each task by a rule of its own";
+    if (!dt_allowed_are_own(bound->cpus, topo, spank))
+        return "; other jobs may use its CPUs, since Slurm confines no tasks";
+    return NULL;
+}
+
 static int load_cpus(struct dt_bound *bound, const struct dt_binder *binder, spank_t spank,
                      struct dtrain_error *err)
 {
@@ -126,8 +134,8 @@ static int load_cpus(struct dt_bound *bound, const struct dt_binder *binder, spa
         return 0;
     if (dt_allowed_load(bound->cpus, binder->topo, spank, err))
         return -1;
-    bound->is_shared = !dt_allowed_are_own(bound->cpus, binder->topo, spank);
-    if (bound->is_shared)
+    bound->cpus_kept = why_kept(bound, binder->topo, spank);
+    if (bound->cpus_kept != NULL)
         bound->items &= ~(unsigned)DT_BIND_CPU;
     return 0;
 }

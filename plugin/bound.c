@@ -116,7 +116,7 @@ void dt_bound_say_task(const struct dt_bound *bound, const struct dt_topo *topo,
     dt_bound_describe(text, bound, topo, task->local);
     slurm_spank_log("dtrain: rank %u, local %u on %s: %s%s%s%s%s", task->rank, task->local,
                     dt_plan_node_name(task->plan, task->node), text, reason[0] ? ": " : "", reason,
-                    bound->is_shared ? "; other jobs may use its CPUs, since Slurm confines no tasks" : "",
+                    bound->cpus_kept ? bound->cpus_kept : "",
                     kept_words(choice->kept));
 }
 

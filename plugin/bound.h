@@ -15,7 +15,7 @@
 struct dt_bound {
     uint32_t task_count;
     unsigned items;       /* what is bound: DT_BIND_* */
-    bool is_shared;       /* the CPUs that Slurm lets the tasks use are other jobs' too, and stay */
+    const char *cpus_kept; /* why Slurm's CPUs stay whatever the topology says; NULL: they need not */
     struct dt_list *list; /* the node's list of devices, borrowed; NULL: none */
     uint32_t gpus[DT_VISIBLE_ENTRIES_MAX]; /* index into topo->gpus of each of its entries */
     uint32_t *groups;     /* of each task: its tensor-parallel group */

@@ -133,6 +133,9 @@ test_choices() {
   ran "verbose" -N1 -n8 --gres=gpu:8 --dtrain-tp=2 --dtrain-bind=verbose
   t_is "verbose: a line a task" "$(times_said '^dtrain: rank [0-7], local [0-7] on n[12]: GPU 0000:')" 8
   t_holds "verbose: with the place" "$said" "rank 1, local 1 on n1: GPU 0000:13:00.0"
+  ran "tasks that nobody confines" -N1 -n1 --gres=gpu:1 --dtrain=on --dtrain-bind=verbose
+  t_holds "tasks that nobody confines: keep their CPUs" "$said" "CPUs left to Slurm"
+  t_holds "tasks that nobody confines: and say why" "$said" "other jobs may use its CPUs, since Slurm confines no tasks"
   ran "a report" -N2 --ntasks-per-node=2 --gres=gpu:2 --dtrain-tp=2 --dtrain-report
   t_is "a report: a line a node" "$(times_said '^dtrain: n[12]: local 0: GPU 0000:10:00.0.*; local 1: GPU 0000:11:00.0')" 2
   said=$(lab_run env UCX_NET_DEVICES=mlx5_9:1 srun -N1 -n1 --gres=gpu:1 --dtrain=on "$who" 2>&1)
@@ -214,6 +217,10 @@ test_affinity() {
   t_is "GPUs on both NUMA nodes: each its cores" "$(fact cpus)" "0 0 0 0 1 1 1 1"
   ran "1 CPU a task" -N1 -n1 -c1 --gres=gpu:1 --dtrain=on
   t_is "1 CPU a task: it" "$(fact cpus)" 0
+  hold 1
+  ran "a second job on the node" -N1 -n1 -c1 --gres=gpu:1 --dtrain=on
+  t_is "a second job on the node: the CPU that Slurm gave, not its GPU's" "$(fact cpus)" 1
+  unhold
   ran "--cpu-bind=none" -N1 -n2 --gres=gpu:2 --cpu-bind=none --dtrain-tp=2 --dtrain-bind=verbose
   t_is "--cpu-bind=none: wins" "$(alike cpus)" "0-1"
   t_is "--cpu-bind=none: is said by each task" "$(times_said 'cpu-bind wins')" 2

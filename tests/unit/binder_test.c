@@ -165,6 +165,12 @@ static void test_cpus(void)
     tap_ok(start(0) == 0, "a job on part of a node whose tasks Slurm does not confine");
     tap_holds(fake.said, "CPUs left to Slurm", "keeps its CPUs");
     tap_holds(fake.said, "since Slurm confines no tasks", "and says why");
+    set_up(PLAN("2", "1", "auto", "2"), "gpu,cpu;none;all;tasks", "1,2", "2");
+    fake_put("SLURM_CPU_BIND_TYPE", "rank");
+    hwloc_bitmap_fill(binder.topo->cpus);
+    tap_ok(start(0) == 0, "tasks that Slurm binds by a site's rule");
+    tap_holds(fake.said, "CPUs left to Slurm", "keep their CPUs");
+    tap_holds(fake.said, "Slurm binds each task by a rule of its own", "and say why");
     set_up(PLAN("2", "1", "auto", "2"), "gpu,cpu;none;all;nothing", "1,2", "2");
     dt_topo_destroy(binder.topo);
     binder.topo = fake_node(FAR_CPUS);
