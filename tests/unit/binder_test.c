@@ -70,6 +70,17 @@ static void test_pairs(void)
     }
 }
 
+static void test_other_vendor(void)
+{
+    set_up(PLAN("2", "4", "auto", "8"), "gpu;none;all;nothing", "0,1,2,3,4,5,6,7", "8");
+    for (uint32_t i = 0; i < 8; i++)
+        binder.topo->gpus[i].vendor = DT_VENDOR_AMD;
+    tap_ok(start(0) == 0, "another vendor's GPUs");
+    is_value("ROCR_VISIBLE_DEVICES", "0,5,1,2,3,4,6,7");
+    is_value("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7");
+    is_value("CUDA_DEVICE_ORDER", NULL);
+}
+
 static void test_modes(void)
 {
     set_up(PLAN("2", "4", "auto", "8"), "gpu;none;own;nothing", "0,1,2,3,4,5,6,7", "8");
@@ -214,6 +225,7 @@ static void test_describe(void)
 int main(void)
 {
     test_pairs();
+    test_other_vendor();
     test_modes();
     test_users_own();
     test_left();
