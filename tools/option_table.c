@@ -167,7 +167,8 @@ int dt_option_table_bytes(uint64_t *bytes, const char *text, const char *what, s
         *bytes *= units[i].factor;
         return 0;
     }
-    return dt_error_set(err, "%s=%.64s is not understood: expected bytes such as 4096, 500M or 12G", what, text);
+    return dt_error_set(err, "%s=%.64s is not understood: expected bytes such as 4096, 500M or 12G", what,
+                        text);
 }
 
 /* ---- What several tables have ---- */

@@ -1,4 +1,4 @@
-/* option_table.h - a command line by a table of options and the layout's options, which each command takes. */
+/* option_table.h - a command line by a table of options, and by the layout's, which each command takes. */
 #ifndef DT_TOOLS_OPTION_TABLE_H
 #define DT_TOOLS_OPTION_TABLE_H
 

@@ -19,13 +19,14 @@ void dt_plan_step_destroy(struct dt_plan_step *step);
 bool dt_plan_step_is_anonymous(const struct dt_plan_step *step);
 
 /* Puts the nodes in the order of the switches, as srun does. */
-int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *switches, struct dtrain_error *err);
+int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *switches,
+                       struct dtrain_error *err);
 
 /* Fills nodes, tasks and task ids; they are borrowed from the step. */
 void dt_plan_step_inputs(const struct dt_plan_step *step, struct dt_plan_inputs *inputs);
 
 /* The plan of the step with the layout of the options. The caller frees with dt_plan_destroy(). */
-int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step, const struct dt_plan_options *options,
-                      struct dtrain_error *err);
+int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step,
+                      const struct dt_plan_options *options, struct dtrain_error *err);
 
 #endif

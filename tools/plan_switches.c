@@ -83,7 +83,8 @@ static int check_nodes(const struct dt_plan_step *step, const struct dt_switches
     for (uint32_t i = 0; i < inputs.node_count; i++)
         if (dt_switches_leaf(switches, inputs.nodes[i]) != DT_SWITCHES_NONE)
             return 0;
-    return dt_error_set(err, "%s has none of the nodes, %.64s among them: name nodes of the file with --nodes",
+    return dt_error_set(err,
+                        "%s has none of the nodes, %.64s among them: name nodes of the file with --nodes",
                         path, inputs.nodes[0]);
 }
 

@@ -24,12 +24,14 @@ static int apply_save(struct dt_plan_options *options, const char *value, struct
 
 static const struct dt_plan_option table[] = {
     {"file", 'f', "FILE", "a topology to read instead of this machine's; - is stdin", dt_option_table_file},
-    {"import", 0, "FORMAT", "what the file is, if its content does not tell; stdin without --file", apply_import},
+    {"import", 0, "FORMAT", "what the file is, if its content does not tell; stdin without --file",
+     apply_import},
     {"machine", 'm', "NAME", "a machine that dtrain knows; 'list' lists them", dt_option_table_machine},
     {"tasks", 'n', "N", "tasks to bind; with an option of the layout alone: one for each GPU", apply_tasks},
     {"json", 0, NULL, "print JSON", dt_option_table_json},
     {"svg", 0, NULL, "draw the node", dt_option_table_svg},
-    {"save", 0, "FILE", "save this machine's topology for the plugin, which reads it from root only", apply_save},
+    {"save", 0, "FILE", "save this machine's topology for the plugin, which reads it from root only",
+     apply_save},
     {"help", 'h', NULL, "show this", dt_option_table_help},
 };
 
@@ -71,7 +73,8 @@ enum dt_exit dt_topo_options_parse(struct dt_plan_options *options, int argc, ch
 
 void dt_topo_options_usage(struct dt_out *out)
 {
-    dt_out_text(out, "Usage: dtrain topo [OPTION]...\n\n"
-                     "Prints a node's GPUs, NICs and how they are linked, and what each task of a plan gets.\n\n");
+    dt_out_text(out,
+                "Usage: dtrain topo [OPTION]...\n\n"
+                "Prints a node's GPUs, NICs and how they are linked, and what each task of a plan gets.\n\n");
     dt_option_table_usage(out, table, TABLE_COUNT);
 }

@@ -25,7 +25,8 @@ static int folder_of(char folder[PATH_BYTES], const char *path, struct dtrain_er
     if (path[0] == '\0' || (slash != NULL && slash[1] == '\0'))
         return dt_error_set(err, "cannot save '%.64s': expected a file's name", path);
     if (strlen(path) + 16 >= PATH_BYTES)
-        return dt_error_set(err, "cannot save %.64s...: the name is longer than %d bytes", path, PATH_BYTES - 16);
+        return dt_error_set(err, "cannot save %.64s...: the name is longer than %d bytes", path,
+                            PATH_BYTES - 16);
     if (slash == NULL)
         strcpy(folder, ".");
     else if (n == 0)
@@ -73,7 +74,8 @@ int dt_topo_save_text(const char *path, const char *text, size_t size, struct dt
     if (folder_of(folder, path, err) != 0)
         return -1;
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return dt_error_set(err, "cannot save %s: it is there and no regular file: choose another name", path);
+        return dt_error_set(err, "cannot save %s: it is there and no regular file: choose another name",
+                            path);
     if (mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST)
         return dt_error_set(err, "cannot make the folder %s: %s", folder, strerror(errno));
     snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
