@@ -82,7 +82,10 @@ static int parse_order(struct dt_conf *conf, const char *value, struct dtrain_er
 
 static int parse_node_order(struct dt_conf *conf, const char *value, struct dtrain_error *err)
 {
-    static const char *const words[] = {[DT_NODE_ORDER_SWITCHES] = "switches", [DT_NODE_ORDER_SLURM] = "slurm"};
+    static const char *const words[] = {
+        [DT_NODE_ORDER_SWITCHES] = "switches",
+        [DT_NODE_ORDER_SLURM] = "slurm",
+    };
     unsigned index;
 
     if (dt_parse_word(&index, value, words, 2, "node_order", err) != 0)
@@ -141,10 +144,11 @@ static const struct dt_conf_key keys[KEY_COUNT] = {
                  "what srun is given for SLURM_MPI_TYPE in a dtrain step; none leaves it alone", parse_mpi},
     [KEY_REPORT] = {"report", "off|text|json", "off",
                     "print who is where on stderr before the tasks start", parse_report},
-    [KEY_BIND] = {"bind", "gpu,cpu,nic,mem|none|verbose", "gpu,cpu,nic,mem",
-                  "what each task is bound to; none leaves all of it to Slurm", parse_bind},
+    [KEY_BIND] = {"bind", "WHAT", "gpu,cpu,nic,mem",
+                  "what each task is bound to: some of gpu,cpu,nic,mem, or none; verbose says it",
+                  parse_bind},
     [KEY_VISIBLE] = {"visible", "all|own", "all",
-                     "all: a task sees its node's GPUs, the own one at index LOCAL_RANK; own: only that one",
+                     "a task sees its node's GPUs, its own at index LOCAL_RANK, or its own only",
                      parse_visible},
 };
 

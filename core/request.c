@@ -152,10 +152,11 @@ static const struct dt_option options[] = {
      apply_backend},
     {"dtrain-report", "text|json", DT_ARGUMENT_OPTIONAL, "print who is where on stderr before the tasks "
                                                          "start", apply_report},
-    {"dtrain-bind", "gpu,cpu,nic,mem|none|verbose", DT_ARGUMENT_REQUIRED,
-     "what each task is bound to (default gpu,cpu,nic,mem); verbose: say it", apply_bind},
+    {"dtrain-bind", "WHAT", DT_ARGUMENT_REQUIRED,
+     "what each task is bound to: some of gpu,cpu,nic,mem (default all), or none; verbose says it",
+     apply_bind},
     {"dtrain-visible", "all|own", DT_ARGUMENT_REQUIRED,
-     "all: a task sees its node's GPUs, the own one at index LOCAL_RANK; own: only that one (default all)",
+     "a task sees its node's GPUs, its own at index LOCAL_RANK, or its own only (default all)",
      apply_visible},
     {"dtrain", "on|off", DT_ARGUMENT_REQUIRED, "on: all sizes 1 unless given; off: a plain step, for "
                                                "helpers in a script", apply_switch},

@@ -94,8 +94,8 @@ static int take_record(struct builder *builder, const struct dt_switches_record 
     if (dt_hostlist_parse(&own->members, members, err) != 0)
         return dt_error_prefix(err, "switch %s", shown_name(shown, builder, builder->at));
     if (is_leaf)
-        return count_members(&builder->made->node_count, dt_hostlist_count(own->members), DT_SWITCHES_NODES_MAX,
-                             "nodes", err);
+        return count_members(&builder->made->node_count, dt_hostlist_count(own->members),
+                             DT_SWITCHES_NODES_MAX, "nodes", err);
     return count_members(&builder->children, dt_hostlist_count(own->members), DT_SWITCHES_CHILDREN_MAX,
                          "switches below switches", err);
 }
@@ -241,7 +241,8 @@ static int build(struct builder *builder, struct dtrain_error *err)
     struct dt_switches *made = builder->made;
 
     if (plan->count > DT_SWITCHES_MAX)
-        return dt_error_set(err, "%u switches are too many: expected at most %u", plan->count, DT_SWITCHES_MAX);
+        return dt_error_set(err, "%u switches are too many: expected at most %u", plan->count,
+                            DT_SWITCHES_MAX);
     made->all = build_alloc(2 * (size_t)plan->count + plan->fan_count, sizeof(*made->all), "switches", err);
     if (made->all == NULL)
         return -1;

@@ -1,4 +1,4 @@
-/* switches_build.h - the tree of switches itself. Of switches.c, switches_build.c and switches_read.c alone. */
+/* switches_build.h - the tree of switches itself. Of switches.c, switches_build.c, switches_read.c alone. */
 #ifndef DT_CORE_SWITCHES_BUILD_H
 #define DT_CORE_SWITCHES_BUILD_H
 

@@ -1,4 +1,4 @@
-/* switches_read.c - the text of topology.conf, in Slurm's notation: KEY=VALUE ..., "#", "\" at a line's end. */
+/* switches_read.c - the text of topology.conf: KEY=VALUE ..., "#" begins a comment, "\" goes on. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,15 @@
 #define SPEED_MAX UINT32_MAX
 #define RECORDS_FIRST 64u
 
-enum key { KEY_SWITCH_NAME, KEY_BLOCK_NAME, KEY_BLOCK_SIZES, KEY_NODES, KEY_SWITCHES, KEY_LINK_SPEED, KEY_COUNT };
+enum key {
+    KEY_SWITCH_NAME,
+    KEY_BLOCK_NAME,
+    KEY_BLOCK_SIZES,
+    KEY_NODES,
+    KEY_SWITCHES,
+    KEY_LINK_SPEED,
+    KEY_COUNT
+};
 
 static const char *const key_words[KEY_COUNT] = {
     [KEY_SWITCH_NAME] = "SwitchName", [KEY_BLOCK_NAME] = "BlockName", [KEY_BLOCK_SIZES] = "BlockSizes",
@@ -122,8 +130,9 @@ static int take_item(struct line *line, char **at, struct dtrain_error *err)
     enum key key;
 
     if (stop == name || *equals != '=')
-        return dt_error_set(err, "'%s' is not understood: expected KEY=VALUE with SwitchName or BlockName first, "
-                                 "and no other file included",
+        return dt_error_set(err,
+                            "'%s' is not understood: expected KEY=VALUE with SwitchName or BlockName first, and "
+                            "no other file included",
                             dt_parse_shown(shown, name));
     *stop = '\0';
     if (find_key(&key, name, err) != 0)
@@ -139,7 +148,8 @@ static int take_item(struct line *line, char **at, struct dtrain_error *err)
 
 /* ---- What a line says ---- */
 
-static int add_record(struct reader *reader, const struct dt_switches_record *record, struct dtrain_error *err)
+static int add_record(struct reader *reader, const struct dt_switches_record *record,
+                      struct dtrain_error *err)
 {
     if (reader->count == DT_SWITCHES_MAX)
         return dt_error_set(err, "more than %u switches are too many: expected at most that many",

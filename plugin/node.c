@@ -88,7 +88,8 @@ int dt_node_check_facts(const struct dt_plan *plan, const struct dt_node_facts *
     if (dt_node_find(&node, plan, facts, err) != 0)
         return -1;
     if (dt_plan_node_tasks(plan, node) != facts->local_tasks)
-        return disagree(err, "number of tasks on this node", dt_plan_node_tasks(plan, node), facts->local_tasks);
+        return disagree(err, "number of tasks on this node", dt_plan_node_tasks(plan, node),
+                        facts->local_tasks);
     first = dt_plan_node_first(plan, node);
     for (uint32_t i = 0; i < facts->local_tasks; i++)
         if (dt_plan_rank_procid(plan, first + i) != facts->procids[i])

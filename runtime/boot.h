@@ -15,6 +15,7 @@
 
 #define DT_BOOT_HOST_MAX 256
 #define DT_BOOT_CARD_MAX 8192 /* bytes of one card */
+#define DT_FENCE_PATIENCE_MS 3000 /* that a fence is waited for, at most */
 
 /* What the launcher says, whatever the plan does. */
 struct dt_boot_facts {
@@ -44,13 +45,13 @@ struct dt_boot {
     /* Waits until all tasks published. *is_late: the deadline passed first, which is no failure here. */
     int (*fence)(void *state, const struct dt_deadline *deadline, bool *is_late, struct dtrain_error *err);
 
-    /* present[task] for every task: whether it published. Meant for after a late fence. */
-    int (*roll_call)(void *state, bool *present, const struct dt_deadline *deadline,
-                     struct dtrain_error *err);
-
-    /* The card of a task that published: *size bytes, at most DT_BOOT_CARD_MAX. */
+    /*
+     * The card of a task, also when the fence was late: *size bytes, at most DT_BOOT_CARD_MAX. *is_late: the
+     * deadline passed first, which is no failure here; the question stands, and the next call for this task
+     * waits for its answer.
+     */
     int (*get)(void *state, uint32_t task, void *card, size_t *size, const struct dt_deadline *deadline,
-               struct dtrain_error *err);
+               bool *is_late, struct dtrain_error *err);
 
     void (*count)(const void *state, struct dt_boot_counts *counts);
 };

@@ -33,6 +33,7 @@ struct session {
     pthread_mutex_t lock; /* of the answers */
     pthread_cond_t changed;
     struct answer *answers;
+    struct answer **cards; /* by task: those asked for */
 };
 
 /* PMIx itself has one session a process, and its server forgets a client that said goodbye. */
@@ -183,6 +184,9 @@ static int get_facts(struct session *session, struct dt_boot_facts *facts, struc
         get_number(session, &session->self, PMIX_LOCAL_RANK, &facts->local_rank, err) < 0)
         return -1;
     session->task_count = facts->task_count;
+    session->cards = calloc(session->task_count, sizeof(struct answer *));
+    if (session->cards == NULL)
+        return dt_error_memory(err, session->task_count * sizeof(struct answer *), "the tasks' cards");
     return get_host(session, facts->host, err);
 }
 
@@ -199,6 +203,7 @@ static void session_destroy(struct session *session)
     }
     pthread_cond_destroy(&session->changed);
     pthread_mutex_destroy(&session->lock);
+    free(session->cards);
     free(session);
 }
 
@@ -294,61 +299,43 @@ static int pmix_fence(void *state, const struct dt_deadline *deadline, bool *is_
     return 0;
 }
 
-static struct answer *ask(struct session *session, uint32_t task, struct dtrain_error *err)
+static int ask(struct session *session, uint32_t task, struct dtrain_error *err)
 {
-    struct answer *answer;
+    struct answer *answer = answer_create(session, err);
     pmix_proc_t proc;
     pmix_status_t status;
 
-    /* A rank that does not exist would be waited for by PMIx for minutes. */
-    if (task >= session->task_count) {
-        dt_error_set(err, "task %u: the step has tasks 0 to %u", task, session->task_count - 1);
-        return NULL;
-    }
-    answer = answer_create(session, err);
     if (answer == NULL)
-        return NULL;
+        return -1;
     PMIX_LOAD_PROCID(&proc, session->self.nspace, task);
     status = PMIx_Get_nb(&proc, CARD_KEY, NULL, 0, on_card, answer);
     session->counts.gets++;
-    if (status == PMIX_SUCCESS)
-        return answer;
-    fail(err, "PMIx_Get_nb", status);
-    return NULL;
+    if (status != PMIX_SUCCESS)
+        return fail(err, "PMIx_Get_nb", status);
+    session->cards[task] = answer;
+    return 0;
 }
 
 static int pmix_get(void *state, uint32_t task, void *card, size_t *size, const struct dt_deadline *deadline,
-                    struct dtrain_error *err)
+                    bool *is_late, struct dtrain_error *err)
 {
-    struct answer *answer = ask(state, task, err);
+    struct session *session = state;
+    struct answer *answer;
 
-    if (answer == NULL)
+    *is_late = false;
+    /* A rank that does not exist would be waited for by PMIx for minutes. */
+    if (task >= session->task_count)
+        return dt_error_set(err, "task %u: the step has tasks 0 to %u", task, session->task_count - 1);
+    if (session->cards[task] == NULL && ask(session, task, err) < 0)
         return -1;
-    if (!answer_wait(answer, deadline))
-        return dt_error_set(err, "PMIx gave no card of task %u within %.4g s", task,
-                            deadline->timeout_ms / 1000.0);
+    answer = session->cards[task];
+    *is_late = !answer_wait(answer, deadline);
+    if (*is_late)
+        return 0;
     if (answer->status != PMIX_SUCCESS)
         return dt_error_set(err, "PMIx has no card of task %u: %s", task, PMIx_Error_string(answer->status));
     memcpy(card, answer->card, answer->size);
     *size = answer->size;
-    return 0;
-}
-
-/* All are asked at once: the time that the missing ones cost is spent once. */
-static int pmix_roll_call(void *state, bool *present, const struct dt_deadline *deadline,
-                          struct dtrain_error *err)
-{
-    struct session *session = state;
-    struct answer **answers = calloc(session->task_count, sizeof(struct answer *));
-
-    if (answers == NULL)
-        return dt_error_memory(err, session->task_count * sizeof(struct answer *), "the roll call");
-    for (uint32_t task = 0; task < session->task_count; task++)
-        answers[task] = ask(session, task, NULL);
-    for (uint32_t task = 0; task < session->task_count; task++)
-        present[task] = answers[task] != NULL && answer_wait(answers[task], deadline) &&
-                        answers[task]->status == PMIX_SUCCESS;
-    free(answers);
     return 0;
 }
 
@@ -364,7 +351,6 @@ const struct dt_boot dt_boot_pmix = {
     .close = pmix_close,
     .publish = pmix_publish,
     .fence = pmix_fence,
-    .roll_call = pmix_roll_call,
     .get = pmix_get,
     .count = pmix_count,
 };

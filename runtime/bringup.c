@@ -4,11 +4,9 @@
 
 #include "backend_choice.h"
 #include "facts.h"
-#include "roll.h"
 #include "world.h"
 
-#define ROLL_CALL_DIVISOR 4 /* part of the timeout that is kept for finding out who is missing */
-#define ROLL_CALL_MOST_MS 5000
+#define FENCE_PATIENCE_DIVISOR 4 /* the part of a short timeout that the fence may take */
 #define SUMMARY_MAX 512
 
 static void end_boot_phase(struct dtrain_world *world, const char *what)
@@ -98,50 +96,6 @@ static int prepare(struct dtrain_world *world, const struct dt_boot_facts *facts
 
 /* ---- Meeting the others --------------------------------------------------------------- */
 
-static int say_missing(struct dtrain_world *world, const struct dt_boot_facts *facts, const bool *present,
-                       struct dtrain_error *err)
-{
-    struct dt_roll roll = {0};
-
-    for (uint32_t rank = 0; rank < dt_plan_world(world->plan); rank++) {
-        uint32_t task = dt_plan_rank_procid(world->plan, rank);
-
-        if (task < facts->task_count && !present[task])
-            dt_roll_add(&roll, world->plan, rank);
-    }
-    if (roll.n == 0)
-        return dt_error_set(
-            err,
-            "the tasks did not all meet within %.4g s, though all published their cards: the nodes "
-            "are slow, raise DTRAIN_INIT_TIMEOUT",
-            world->settings.init_timeout_ms / 1000.0);
-    return dt_error_set(err, "%s did not come within %.4g s: it exited, crashed, or waits before dtrain_init",
-                        dt_roll_end(&roll), world->settings.init_timeout_ms / 1000.0);
-}
-
-static int call_roll(struct dtrain_world *world, const struct dt_boot_facts *facts, struct dtrain_error *err)
-{
-    bool *present = calloc(facts->task_count, sizeof(bool));
-    int rc;
-
-    if (present == NULL)
-        return dt_error_memory(err, facts->task_count, "the roll call");
-    rc = world->boot->roll_call(world->boot_state, present, &world->deadline, err);
-    if (rc == 0)
-        rc = say_missing(world, facts, present, err);
-    free(present);
-    return rc;
-}
-
-static struct dt_deadline fence_deadline(const struct dtrain_world *world)
-{
-    struct dt_deadline deadline = world->deadline;
-    int64_t kept_ms = deadline.timeout_ms / ROLL_CALL_DIVISOR;
-
-    deadline.at_ns -= (kept_ms < ROLL_CALL_MOST_MS ? kept_ms : ROLL_CALL_MOST_MS) * 1000000;
-    return deadline;
-}
-
 static int publish(struct dtrain_world *world, const struct dt_card *card, struct dtrain_error *err)
 {
     struct dt_buffer bytes = {0};
@@ -159,51 +113,94 @@ static int publish(struct dtrain_world *world, const struct dt_card *card, struc
     return rc;
 }
 
-static int meet(struct dtrain_world *world, const struct dt_boot_facts *facts, const struct dt_card *card,
-                struct dtrain_error *err)
+/*
+ * A fence that is late is gone on without. It is late when a task starts after
+ * the others, which is no fault, and when Slurm lost a message of it: slurmstepd
+ * has the user's effective id while it forks the tasks, cannot decode the
+ * credential of a faster node then, rejects its connection, and nobody makes it
+ * again (Slurm 22.05). That fence ends on one node and never on the others, and
+ * two nodes see each other's cards in one direction only. So every rank connects
+ * to its parent once it has the parent's card, and a parent to the leaders below
+ * that it still lacks: one of the two can.
+ */
+static int patience_ms(const struct dtrain_world *world)
 {
-    struct dt_deadline deadline = fence_deadline(world);
-    bool is_late = false;
+    int part_ms = world->settings.init_timeout_ms / FENCE_PATIENCE_DIVISOR;
 
-    if (publish(world, card, err) < 0 || world->boot->fence(world->boot_state, &deadline, &is_late, err) < 0)
-        return -1;
-    dt_phases_end(&world->phases, "fence");
-    return is_late ? call_roll(world, facts, err) : 0;
+    return part_ms < DT_FENCE_PATIENCE_MS ? part_ms : DT_FENCE_PATIENCE_MS;
 }
 
-static int get_card(struct dtrain_world *world, uint32_t task, struct dt_card *card, struct dtrain_error *err)
+static int meet(struct dtrain_world *world, const struct dt_card *card, bool *is_late,
+                struct dtrain_error *err)
+{
+    struct dt_deadline deadline = dt_deadline_after_ms(patience_ms(world));
+
+    if (publish(world, card, err) < 0 || world->boot->fence(world->boot_state, &deadline, is_late, err) < 0)
+        return -1;
+    dt_phases_end(&world->phases, "fence");
+    if (*is_late)
+        dt_log(&world->log, DT_LOG_DEBUG, "the fence lasts longer than %.4g s: going on without it",
+               deadline.timeout_ms / 1000.0);
+    return 0;
+}
+
+static int get_card(struct dtrain_world *world, uint32_t task, const struct dt_deadline *deadline,
+                    struct dt_card *card, bool *is_late, struct dtrain_error *err)
 {
     unsigned char bytes[DT_BOOT_CARD_MAX];
     size_t size = 0;
 
-    if (world->boot->get(world->boot_state, task, bytes, &size, &world->deadline, err) < 0)
+    if (world->boot->get(world->boot_state, task, bytes, &size, deadline, is_late, err) < 0)
         return -1;
-    return dt_card_read(card, bytes, size, task, err);
+    return *is_late ? 0 : dt_card_read(card, bytes, size, task, err);
 }
 
-static int get_card_of_rank(struct dtrain_world *world, uint32_t rank, struct dt_card *card,
-                            struct dtrain_error *err)
-{
-    return get_card(world, dt_plan_rank_procid(world->plan, rank), card, err);
-}
-
-/* The seat of this rank's parent; *has_seat false for rank 0. A parent without a seat says why. */
-static int get_parent(struct dtrain_world *world, struct dt_card *parent, bool *has_seat,
+static int await_card(struct dtrain_world *world, uint32_t task, struct dt_card *card,
                       struct dtrain_error *err)
 {
-    uint32_t rank = dt_control_parent(world->plan, world->rank);
-    char who[DT_RANK_TEXT_MAX];
+    bool is_late = false;
 
-    *has_seat = false;
-    if (rank == DT_RANK_NONE)
-        return 0;
-    if (get_card_of_rank(world, rank, parent, err) < 0)
+    if (get_card(world, task, &world->deadline, card, &is_late, err) < 0)
         return -1;
-    *has_seat = parent->has_seat;
-    if (!parent->has_seat)
+    return is_late ? dt_error_set(err, "%s gave no card of task %u within %.4g s", world->boot->name, task,
+                                  world->deadline.timeout_ms / 1000.0)
+                   : 0;
+}
+
+static int await_card_of_rank(struct dtrain_world *world, uint32_t rank, struct dt_card *card,
+                              struct dtrain_error *err)
+{
+    return await_card(world, dt_plan_rank_procid(world->plan, rank), card, err);
+}
+
+/* Those of the ranks that this one talks to first. */
+static int await_cards(struct dtrain_world *world, struct dtrain_error *err)
+{
+    uint32_t parent = dt_control_parent(world->plan, world->rank);
+    struct dt_card card;
+
+    if (parent != DT_RANK_NONE && await_card_of_rank(world, parent, &card, err) < 0)
+        return -1;
+    return dt_world_comms_each_root(world, await_card_of_rank, err);
+}
+
+static int find_seat(void *context, uint32_t rank, struct dt_control_seat *seat, struct dtrain_error *err)
+{
+    struct dt_deadline now = dt_deadline_after_ms(0);
+    struct dtrain_world *world = context;
+    struct dt_card card;
+    char who[DT_RANK_TEXT_MAX];
+    bool is_late = false;
+
+    if (get_card(world, dt_plan_rank_procid(world->plan, rank), &now, &card, &is_late, err) < 0)
+        return -1;
+    if (is_late)
+        return 0;
+    if (!card.has_seat)
         return dt_error_set(err, "%s cannot take part: %s", dt_rank_text(world->plan, rank, who, sizeof(who)),
-                            parent->failure);
-    return 0;
+                            card.failure);
+    *seat = card.seat;
+    return 1;
 }
 
 /* ---- Failing together -------------------------------------------------------------------- */
@@ -215,7 +212,7 @@ static int fail_outside(struct dtrain_world *world, const struct dt_boot_facts *
     uint32_t task = facts->task == 0 ? 1 : 0;
     struct dt_card card = {0};
 
-    if (task < facts->task_count && get_card(world, task, &card, err) < 0)
+    if (task < facts->task_count && await_card(world, task, &card, err) < 0)
         card.has_seat = false;
     close_boot(world);
     if (card.has_seat)
@@ -225,36 +222,55 @@ static int fail_outside(struct dtrain_world *world, const struct dt_boot_facts *
 
 /* ---- All steps --------------------------------------------------------------------------- */
 
-static int join(struct dtrain_world *world, const struct dt_card *own, const struct dt_card *parent,
-                bool has_seat, const char *failure, struct dtrain_error *err)
+static void say_late(const struct dtrain_world *world)
 {
-    if (dt_control_join(world->control, has_seat ? &parent->seat : NULL, &own->opinion, failure,
-                        &world->deadline, err) < 0)
+    uint32_t n = dt_control_late_count(world->control);
+
+    if (n > 0)
+        dt_log(&world->log, DT_LOG_INFO,
+               "%u of %u ranks connected without the fence, which did not end within %.4g s: tasks came "
+               "late, or a message of %s was lost",
+               n, dt_plan_world(world->plan), patience_ms(world) / 1000.0, world->boot->name);
+}
+
+static int join(struct dtrain_world *world, const struct dt_card *own, bool is_late, const char *failure,
+                struct dtrain_error *err)
+{
+    struct dt_control_seats seats = {
+        .context = world,
+        .find = find_seat,
+        .is_late = is_late,
+        .patience_ms = is_late ? 0 : patience_ms(world),
+    };
+
+    if (dt_control_join(world->control, &seats, &own->opinion, failure, &world->deadline, err) < 0)
         return -1;
     dt_phases_end(&world->phases, "control");
+    say_late(world);
     return 0;
 }
 
+/* The boot stays open until all are connected: others may still need a card of this node. */
 static int connect_world(struct dtrain_world *world, const struct dt_boot_facts *facts,
                          const struct dt_card *card, const struct dtrain_error *failure,
                          struct dtrain_error *err)
 {
     struct dtrain_error late = {""};
-    struct dt_card parent = {0};
-    bool has_seat = false;
     const char *why = failure != NULL ? failure->text : NULL;
+    bool is_late = false;
+    int rc;
 
-    if (meet(world, facts, card, err) < 0)
+    if (meet(world, card, &is_late, err) < 0)
         return -1;
     if (world->control == NULL)
         return fail_outside(world, facts, failure, err);
-    if (get_parent(world, &parent, &has_seat, &late) < 0 ||
-        (why == NULL && dt_world_comms_each_root(world, get_card_of_rank, &late) < 0))
-        why = why != NULL ? why : late.text;
+    if (why == NULL && !is_late && await_cards(world, &late) < 0)
+        why = late.text;
     dt_phases_end(&world->phases, "gets");
+    rc = join(world, card, is_late, why, err);
     world->boot->count(world->boot_state, &world->counts);
     close_boot(world);
-    return join(world, card, &parent, has_seat, why, err);
+    return rc;
 }
 
 static int open_backend(struct dtrain_world *world, struct dtrain_error *err)
@@ -267,7 +283,9 @@ static int open_backend(struct dtrain_world *world, struct dtrain_error *err)
         .timeout_ms = world->settings.timeout_ms,
     };
 
-    if (world->backend->open(&world->backend_state, &env, err) < 0 || dt_world_comms_create(world, err) < 0) {
+    if (world->backend->open(&world->backend_state, &env, err) < 0 ||
+        (dt_control_late_count(world->control) > 0 && dt_world_comms_exchange_ids(world, err) < 0) ||
+        dt_world_comms_create(world, err) < 0) {
         dt_control_abandon(world->control, err->text);
         return -1;
     }

@@ -144,6 +144,7 @@ int dt_control_create(struct dt_control **made, const struct dt_plan *plan, uint
     control->log = log;
     control->rank = rank;
     control->world = dt_plan_world(plan);
+    control->is_parent_told = dt_control_parent(plan, rank) == DT_RANK_NONE;
     control->epoll_fd = control->death_fd = -1;
     control->quit = (struct dt_source){-1, quit_ready, control};
     control->rendezvous.listener = (struct dt_listener){.tcp_fd = -1, .unix_fd = -1};

@@ -29,6 +29,15 @@ struct dt_control_seat {
     unsigned char token[DT_TOKEN_SIZE];
 };
 
+/* How a rank learns the seats of the others while it joins. */
+struct dt_control_seats {
+    void *context;
+    /* 1: *seat is set; 0: the rank has not come yet, or nobody knows; -1: never, and why. Does not wait. */
+    int (*find)(void *context, uint32_t rank, struct dt_control_seat *seat, struct dtrain_error *err);
+    bool is_late;    /* this rank did not see that all had come; dt_control_late_count() counts it */
+    int patience_ms; /* leaders below that did not connect by then are called */
+};
+
 /*
  * Listens (not in a world of one). plan and log are borrowed. ifname: the
  * interface to listen on, or NULL for the one that leads to the plan's
@@ -40,17 +49,21 @@ void dt_control_destroy(struct dt_control *control);
 
 void dt_control_seat(const struct dt_control *control, struct dt_control_seat *seat);
 
-/* World rank whose seat dt_control_join() needs; DT_RANK_NONE for rank 0. */
+/* World rank whose seat dt_control_join() needs first; DT_RANK_NONE for rank 0. */
 uint32_t dt_control_parent(const struct dt_plan *plan, uint32_t rank);
 
 /*
- * Blocks until all ranks joined with the same opinion, or the deadline. failure:
- * why this rank cannot take part, or NULL; it becomes everybody's error. parent
- * is NULL for rank 0. Called once.
+ * Blocks until all ranks joined with the same opinion, or the deadline; then
+ * the ranks that did not come are named. failure: why this rank cannot take
+ * part, or NULL; it becomes everybody's error. seats is NULL in a world of one.
+ * Called once.
  */
-int dt_control_join(struct dt_control *control, const struct dt_control_seat *parent,
+int dt_control_join(struct dt_control *control, const struct dt_control_seats *seats,
                     const struct dt_opinion *opinion, const char *failure, const struct dt_deadline *deadline,
                     struct dtrain_error *err);
+
+/* After a joined world: how many ranks were late, the same number on all. */
+uint32_t dt_control_late_count(struct dt_control *control);
 
 /*
  * For a rank that has no place in the tree, since its plan does not fit the

@@ -11,7 +11,7 @@
 #define ATTEMPT_MS 1000 /* of one attempt to connect */
 #define REFUSED_MS 1000 /* a port that refuses this long has lost its owner */
 
-static int send_greeting(int fd, const struct dt_greeting *greeting)
+int dt_control_greet(int fd, const struct dt_greeting *greeting)
 {
     unsigned char bytes[DT_GREETING_SIZE];
     ssize_t n;
@@ -33,7 +33,7 @@ int dt_control_call(const struct dt_address *address, bool is_local, const struc
     int saved;
 
     if (dt_address_dial(fd, address, is_local, deadline) == 0) {
-        if (send_greeting(*fd, greeting) == 0)
+        if (greeting == NULL || dt_control_greet(*fd, greeting) == 0)
             return 0;
         saved = errno;
         close(*fd);

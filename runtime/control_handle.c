@@ -18,9 +18,20 @@ static void handle_stranger(struct dt_control *control, const struct dt_link *li
     dt_tree_stop(control, text, NULL);
 }
 
+static int handle_here(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    if (!dt_reader_is_done(reader) || dt_tree_find(control, link->rank, DT_LINK_CHILD) != NULL)
+        return -1;
+    link->role = DT_LINK_CHILD;
+    if (control->is_stopped)
+        dt_tree_count_told(control, link->role);
+    return 0;
+}
+
 static int handle_hello(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
 {
     struct dt_opinions theirs = {0};
+    uint32_t late_count;
 
     if (link->said_hello)
         return -1;
@@ -29,9 +40,11 @@ static int handle_hello(struct dt_control *control, struct dt_link *link, struct
         handle_stranger(control, link, &theirs);
         return 0;
     }
+    late_count = dt_reader_u32(reader);
     dt_addresses_read(reader, control->table, control->world);
     if (!dt_reader_is_done(reader))
         return -1;
+    control->late_count += late_count;
     for (uint32_t i = 0; i < theirs.n; i++)
         dt_opinions_add(&control->opinions, &theirs.items[i]);
     link->said_hello = true;
@@ -43,14 +56,17 @@ static int handle_hello(struct dt_control *control, struct dt_link *link, struct
 static int handle_go(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
 {
     unsigned char token[DT_TOKEN_SIZE];
+    uint32_t late_count;
 
     (void)link;
     dt_reader_bytes(reader, token, sizeof(token));
+    late_count = dt_reader_u32(reader);
     dt_addresses_read(reader, control->table, control->world);
     if (!dt_reader_is_done(reader) || control->phase != DT_PHASE_WAITING)
         return -1;
     if (control->is_stopped)
         return 0;
+    control->late_count = late_count;
     dt_rendezvous_set_world_token(&control->rendezvous, token);
     dt_tree_go(control);
     return 0;
@@ -63,7 +79,7 @@ static int handle_stop(struct dt_control *control, struct dt_link *link, struct 
     dt_reader_text(reader, text, sizeof(text));
     if (!dt_reader_is_done(reader))
         return -1;
-    if (link->role != DT_LINK_STRANGER || control->phase < DT_PHASE_UP)
+    if ((link->role & DT_LINK_TREE) != 0 || control->phase < DT_PHASE_UP)
         dt_tree_stop(control, text, link);
     return 0;
 }
@@ -142,13 +158,14 @@ static const struct {
     unsigned from; /* roles that may send it */
     int (*handle)(struct dt_control *, struct dt_link *, struct dt_reader *);
 } handlers[DT_MESSAGE_KINDS] = {
+    [DT_MESSAGE_HERE] = {DT_LINK_CALLED, handle_here},
     [DT_MESSAGE_HELLO] = {DT_LINK_CHILD | DT_LINK_STRANGER, handle_hello},
     [DT_MESSAGE_GO] = {DT_LINK_PARENT, handle_go},
-    [DT_MESSAGE_STOP] = {DT_LINK_PARENT | DT_LINK_CHILD | DT_LINK_STRANGER, handle_stop},
-    [DT_MESSAGE_DEAD] = {DT_LINK_PARENT | DT_LINK_CHILD, handle_dead},
+    [DT_MESSAGE_STOP] = {DT_LINK_TREE | DT_LINK_STRANGER | DT_LINK_CALLED, handle_stop},
+    [DT_MESSAGE_DEAD] = {DT_LINK_TREE, handle_dead},
     [DT_MESSAGE_BYE] = {DT_LINK_CHILD, handle_bye},
     [DT_MESSAGE_DONE] = {DT_LINK_PARENT, handle_done},
-    [DT_MESSAGE_ROLL] = {DT_LINK_PARENT | DT_LINK_CHILD, handle_roll},
+    [DT_MESSAGE_ROLL] = {DT_LINK_TREE, handle_roll},
     [DT_MESSAGE_LOOKUP] = {DT_LINK_CHILD, handle_lookup},
     [DT_MESSAGE_ADDRESSES] = {DT_LINK_PARENT, handle_addresses},
 };

@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "control_state.h"
 
@@ -12,61 +11,66 @@ static struct dt_deadline patient_deadline(const struct dt_deadline *deadline)
     return patient;
 }
 
+/* The turn itself is without the lock: whatever changed meanwhile is looked at before the wait. */
+static void seek_turn(struct dt_control *control, struct dt_seek *seek, const struct dt_deadline *limit)
+{
+    pthread_mutex_unlock(&control->lock);
+    dt_seek_turn(seek, limit);
+    pthread_mutex_lock(&control->lock);
+}
+
+static void wait_turn(struct dt_control *control, const struct dt_seek *seek, const struct dt_deadline *limit)
+{
+    struct dt_deadline next = dt_seek_next(seek, limit);
+
+    dt_control_wait(control, &next);
+}
+
+/* Also a rank that knows the end has still to tell its parent. */
+static bool is_settled(const struct dt_control *control, const struct dt_seek *seek)
+{
+    if (control->is_stopped)
+        return control->is_parent_told || seek->gave_up;
+    return control->phase == DT_PHASE_UP;
+}
+
 /* Children that did not connect yet are told when they do. */
-static void linger(struct dt_control *control)
+static void linger(struct dt_control *control, struct dt_seek *seek)
 {
     struct dt_deadline mine = dt_deadline_after_ms(DT_CONTROL_LINGER_MS);
 
-    while (!dt_tree_is_told(control) && dt_control_wait(control, &mine))
-        continue;
+    while (!dt_tree_is_told(control) && !dt_deadline_passed(&mine)) {
+        wait_turn(control, seek, &mine);
+        seek_turn(control, seek, &mine);
+    }
 }
 
-static int wait_verdict(struct dt_control *control, const struct dt_deadline *deadline,
-                        struct dtrain_error *err)
+static int wait_verdict(struct dt_control *control, struct dt_seek *seek, struct dtrain_error *err)
 {
-    struct dt_deadline patient = patient_deadline(deadline);
+    struct dt_deadline patient = patient_deadline(&seek->deadline);
     char text[DT_MESSAGE_TEXT_MAX];
-    bool in_time = true;
 
-    while (in_time && !control->is_stopped && control->phase != DT_PHASE_UP)
-        in_time = dt_control_wait(control, &patient);
+    seek_turn(control, seek, &patient);
+    while (!is_settled(control, seek) && !dt_deadline_passed(&patient)) {
+        wait_turn(control, seek, &patient);
+        seek_turn(control, seek, &patient);
+    }
     if (!control->is_stopped && control->phase == DT_PHASE_UP)
         return 0;
     if (!control->is_stopped) {
         snprintf(text, sizeof(text), "rank 0 did not say within %.4g s whether the world is complete",
-                 deadline->timeout_ms / 1000.0);
+                 seek->deadline.timeout_ms / 1000.0);
         dt_tree_stop(control, text, NULL);
     }
-    linger(control);
+    linger(control, seek);
     return dt_error_set(err, "%s", control->stop_text);
 }
 
-static int join_parent(struct dt_control *control, const struct dt_control_seat *seat,
-                       const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    struct dt_greeting greeting = {.purpose = DT_PURPOSE_CONTROL, .rank = control->rank};
-    uint32_t parent = dt_control_parent(control->plan, control->rank);
-    bool is_local =
-        dt_plan_rank_node(control->plan, parent) == dt_plan_rank_node(control->plan, control->rank);
-    char who[DT_RANK_TEXT_MAX];
-    const struct dt_link *link;
-    int fd;
-
-    memcpy(greeting.token, seat->token, DT_TOKEN_SIZE);
-    if (dt_control_call_seat(seat, is_local, &greeting, deadline, &fd, err) < 0)
-        return dt_error_prefix(err, "%s, whom this rank reports to",
-                               dt_rank_text(control->plan, parent, who, sizeof(who)));
-    pthread_mutex_lock(&control->lock);
-    link = dt_tree_add(control, fd, parent, DT_LINK_PARENT);
-    pthread_mutex_unlock(&control->lock);
-    return link != NULL ? 0 : dt_error_set(err, "cannot watch the control connection to rank %u", parent);
-}
-
-int dt_control_join(struct dt_control *control, const struct dt_control_seat *parent,
+int dt_control_join(struct dt_control *control, const struct dt_control_seats *seats,
                     const struct dt_opinion *opinion, const char *failure, const struct dt_deadline *deadline,
                     struct dtrain_error *err)
 {
-    struct dtrain_error own;
+    struct dt_seek seek;
     int rc;
 
     if (control->world == 1) {
@@ -75,17 +79,27 @@ int dt_control_join(struct dt_control *control, const struct dt_control_seat *pa
     }
     if (dt_control_start(control, err) < 0)
         return -1;
-    if (parent != NULL && join_parent(control, parent, deadline, &own) < 0 && failure == NULL)
-        failure = own.text;
+    dt_seek_begin(&seek, control, seats, deadline);
     pthread_mutex_lock(&control->lock);
+    control->late_count += seats->is_late;
     if (failure != NULL)
         dt_tree_stop(control, failure, NULL);
     else
         dt_tree_join(control, opinion, deadline);
     dt_control_wake(control);
-    rc = wait_verdict(control, deadline, err);
+    rc = wait_verdict(control, &seek, err);
     pthread_mutex_unlock(&control->lock);
     return rc;
+}
+
+uint32_t dt_control_late_count(struct dt_control *control)
+{
+    uint32_t n;
+
+    pthread_mutex_lock(&control->lock);
+    n = control->late_count;
+    pthread_mutex_unlock(&control->lock);
+    return n;
 }
 
 /* ---- Leaving ------------------------------------------------------------------- */

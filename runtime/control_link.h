@@ -12,7 +12,10 @@ enum dt_link_role {
     DT_LINK_PARENT = 1 << 0,
     DT_LINK_CHILD = 1 << 1,
     DT_LINK_STRANGER = 1 << 2, /* holds the token, but is no child in this rank's plan */
+    DT_LINK_CALLED = 1 << 3,   /* a child that this rank called; DT_LINK_CHILD once it took the call */
 };
+
+#define DT_LINK_TREE (DT_LINK_PARENT | DT_LINK_CHILD)
 
 struct dt_link {
     struct dt_source source; /* first: epoll gives it back */

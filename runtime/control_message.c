@@ -45,9 +45,9 @@ size_t dt_message_max(uint32_t kind, uint32_t world)
 
     switch (kind) {
     case DT_MESSAGE_HELLO:
-        return 4 + DT_OPINIONS_MAX * DT_OPINION_WIRE_MAX + addresses;
+        return 4 + DT_OPINIONS_MAX * DT_OPINION_WIRE_MAX + 4 + addresses;
     case DT_MESSAGE_GO:
-        return DT_TOKEN_SIZE + addresses;
+        return DT_TOKEN_SIZE + 4 + addresses;
     case DT_MESSAGE_STOP:
         return 2 + DT_MESSAGE_TEXT_MAX;
     case DT_MESSAGE_DEAD:

@@ -20,6 +20,7 @@
 enum dt_purpose {
     DT_PURPOSE_CONTROL = 1, /* carries frames; token: the listener's own */
     DT_PURPOSE_DATA = 2,    /* a backend's; token: the world's */
+    DT_PURPOSE_CALL = 3,    /* control's, from a parent to its child; token: the listener's own */
 };
 
 struct dt_greeting {
@@ -39,8 +40,9 @@ bool dt_token_equals(const unsigned char a[DT_TOKEN_SIZE], const unsigned char b
 /* ---- Frames ------------------------------------------------------------- */
 
 enum dt_message_kind {
-    DT_MESSAGE_HELLO = 1, /* up: opinions and addresses of the sender's subtree */
-    DT_MESSAGE_GO,        /* down: the world's token, all addresses (leaders only) */
+    DT_MESSAGE_HERE = 1,  /* up: the sender takes this connection, which its parent made */
+    DT_MESSAGE_HELLO,     /* up: opinions, late ranks and addresses of the sender's subtree */
+    DT_MESSAGE_GO,        /* down: the world's token, its late ranks, all addresses (leaders only) */
     DT_MESSAGE_STOP,      /* flooded: why the world ends or never came up */
     DT_MESSAGE_DEAD,      /* flooded: a rank and how it was seen */
     DT_MESSAGE_BYE,       /* up: the sender's subtree is in dtrain_finalize */

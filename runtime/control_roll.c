@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "roll.h"
-
 static bool lacks_children(const struct dt_control *control)
 {
     uint32_t n = control->phase == DT_PHASE_LEAVING ? control->bye_count : control->hello_count;
@@ -18,11 +16,21 @@ static bool is_waiting(const struct dt_control *control)
            control->phase != DT_PHASE_DONE;
 }
 
+void dt_control_roll_say(struct dt_control *control, struct dt_roll *roll)
+{
+    bool is_leaving = control->phase == DT_PHASE_LEAVING;
+    char text[DT_MESSAGE_TEXT_MAX];
+
+    snprintf(text, sizeof(text), "%s did not come %swithin %.4g s%s", dt_roll_end(roll),
+             is_leaving ? "to dtrain_finalize " : "", control->deadline.timeout_ms / 1000.0,
+             is_leaving ? "" : ": it exited, crashed, or waits before dtrain_init");
+    dt_tree_stop(control, text, NULL);
+}
+
 static void say_missing(struct dt_control *control)
 {
     bool is_leaving = control->phase == DT_PHASE_LEAVING;
     struct dt_roll roll = {0};
-    char text[DT_MESSAGE_TEXT_MAX];
 
     for (uint32_t i = 0; i < dt_tree_child_count(control); i++) {
         uint32_t rank = dt_tree_child(control, i);
@@ -31,10 +39,7 @@ static void say_missing(struct dt_control *control)
         if (link == NULL || !(is_leaving ? link->said_bye : link->said_hello))
             dt_roll_add(&roll, control->plan, rank);
     }
-    snprintf(text, sizeof(text), "%s did not come to %s within %.4g s", dt_roll_end(&roll),
-             is_leaving ? "dtrain_finalize" : "the control connections of dtrain_init",
-             control->deadline.timeout_ms / 1000.0);
-    dt_tree_stop(control, text, NULL);
+    dt_control_roll_say(control, &roll);
 }
 
 /* Nobody waits for rank 0 by name, so it names itself. */
@@ -55,7 +60,7 @@ void dt_control_roll_call(struct dt_control *control, const struct dt_link *from
     control->is_rolled = true;
     control->deadline.at_ns = dt_now_ns() + (int64_t)control->height * DT_ROLL_LEVEL_MS * 1000000;
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
-        if (i != from && i->role != DT_LINK_STRANGER)
+        if (i != from && (i->role & DT_LINK_TREE) != 0)
             dt_control_send_roll(control, i);
     if (control->rank == 0 && control->phase == DT_PHASE_UP)
         say_root_missing(control);

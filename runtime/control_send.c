@@ -19,7 +19,7 @@ void dt_control_send_stop(struct dt_control *control, struct dt_link *link)
 
     dt_buffer_text(&link->out, control->stop_text);
     dt_control_send_end(control, link, begin);
-    control->told_count += link->role == DT_LINK_CHILD;
+    dt_tree_count_told(control, link->role);
 }
 
 void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank, const char *text)
@@ -36,6 +36,7 @@ void dt_control_send_hello(struct dt_control *control, struct dt_link *link)
     size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_HELLO);
 
     dt_opinions_write(&link->out, &control->opinions);
+    dt_buffer_u32(&link->out, control->late_count);
     dt_addresses_write(&link->out, control->table, control->world);
     dt_control_send_end(control, link, begin);
 }
@@ -47,6 +48,7 @@ void dt_control_send_go(struct dt_control *control, struct dt_link *link)
     size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_GO);
 
     dt_buffer_bytes(&link->out, control->rendezvous.world_token, DT_TOKEN_SIZE);
+    dt_buffer_u32(&link->out, control->late_count);
     dt_addresses_write(&link->out, control->table, is_leader ? control->world : 0);
     dt_control_send_end(control, link, begin);
 }

@@ -7,6 +7,7 @@
 #include "runtime/control.h"
 #include "runtime/control_link.h"
 #include "runtime/rendezvous.h"
+#include "runtime/roll.h"
 
 #define DT_DEATHS_KEPT 64 /* deaths whose story is kept; of later ones only the fact */
 
@@ -47,11 +48,13 @@ struct dt_control {
     uint32_t height;             /* levels of the tree below this rank */
     uint32_t hello_count, bye_count;
     struct dt_opinions opinions; /* of this rank and its subtree */
+    uint32_t late_count;         /* of the same ranks; of all, once up */
     struct dt_address *table;    /* by rank; family 0: not known */
 
     bool is_stopped;
     char stop_text[DT_MESSAGE_TEXT_MAX];
     uint32_t told_count; /* children that know, or are dead */
+    bool is_parent_told; /* the same of the parent; rank 0 has none to tell */
 
     uint64_t *cancelled; /* channels on which no connection is waited for any more */
     size_t cancelled_count;
@@ -81,12 +84,16 @@ uint32_t dt_tree_child_count(const struct dt_control *control);
 /* World rank of child i. */
 uint32_t dt_tree_child(const struct dt_control *control, uint32_t i);
 struct dt_link *dt_tree_find(const struct dt_control *control, uint32_t rank, enum dt_link_role role);
+/* Whether there is a connection with this neighbour; no neighbour at all (DT_RANK_NONE) counts as one. */
+bool dt_tree_is_linked(const struct dt_control *control, uint32_t rank);
 /* NULL: not connected, or rank 0. */
 struct dt_link *dt_tree_parent(const struct dt_control *control);
 
 /* Takes over a connection that proved itself. */
 struct dt_link *dt_tree_add(struct dt_control *control, int fd, uint32_t rank, enum dt_link_role role);
-void dt_tree_adopt(void *control, int fd, uint32_t rank);
+/* is_call: the parent made the connection, else this rank did. */
+struct dt_link *dt_tree_add_parent(struct dt_control *control, int fd, bool is_call);
+void dt_tree_adopt(void *control, int fd, const struct dt_greeting *greeting);
 /* Its end came: of a rank that did not say BYE this is the death. error: of the last read. */
 void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error);
 
@@ -103,6 +110,8 @@ void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
+/* The other end of the link knows that the world is stopped, or will never. */
+void dt_tree_count_told(struct dt_control *control, enum dt_link_role role);
 /* Whether all children know that the world is stopped. */
 bool dt_tree_is_told(const struct dt_control *control);
 
@@ -119,6 +128,8 @@ void dt_control_roll_call(struct dt_control *control, const struct dt_link *from
 void dt_control_roll_tick(struct dt_control *control);
 /* Milliseconds until dt_control_roll_tick() has something to do; -1: nothing is due. */
 int dt_control_roll_due_ms(const struct dt_control *control);
+/* Stops the world: these did not come. */
+void dt_control_roll_say(struct dt_control *control, struct dt_roll *roll);
 
 /* ---- control_send.c: messages out ------------------------------------------ */
 
@@ -143,12 +154,35 @@ bool dt_control_is_dead(const struct dt_control *control, uint32_t rank, struct 
 
 /* ---- control_call.c: connecting; all without the lock ------------------------ */
 
-/* One attempt at a connection that has greeted; -1 with the reason, and errno. */
+/* -1 with errno. */
+int dt_control_greet(int fd, const struct dt_greeting *greeting);
+/* One attempt at a connection that has greeted (NULL: not yet); -1 with the reason, and errno. */
 int dt_control_call(const struct dt_address *address, bool is_local, const struct dt_greeting *greeting,
                     const struct dt_deadline *deadline, int *fd, struct dtrain_error *err);
 /* Tries until the deadline; a refusal is believed sooner, and inside a node TCP is the second choice. */
 int dt_control_call_seat(const struct dt_control_seat *seat, bool is_local,
                          const struct dt_greeting *greeting, const struct dt_deadline *deadline, int *fd,
                          struct dtrain_error *err);
+
+/* ---- control_seek.c: finding the neighbours; all without the lock ------------ */
+
+struct dt_seek {
+    struct dt_control *control;
+    const struct dt_control_seats *seats;
+    struct dt_deadline deadline; /* of the joining */
+    int64_t call_ns;             /* when the leaders below are called (again) */
+    int64_t ask_ns, name_ns;     /* when to ask who came, and to name who did not */
+    bool has_asked, has_named;
+    bool gave_up;            /* the parent cannot be reached */
+    uint32_t unreached;      /* a neighbour that came and could not be connected, or DT_RANK_NONE */
+    struct dtrain_error why; /* of that */
+};
+
+void dt_seek_begin(struct dt_seek *seek, struct dt_control *control, const struct dt_control_seats *seats,
+                   const struct dt_deadline *deadline);
+/* Does what can be done now, without waiting for cards; connecting ends by the limit. */
+void dt_seek_turn(struct dt_seek *seek, const struct dt_deadline *limit);
+/* When the next turn is due, whatever else happens. With the lock. */
+struct dt_deadline dt_seek_next(const struct dt_seek *seek, const struct dt_deadline *limit);
 
 #endif

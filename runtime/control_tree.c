@@ -50,6 +50,14 @@ struct dt_link *dt_tree_find(const struct dt_control *control, uint32_t rank, en
     return NULL;
 }
 
+bool dt_tree_is_linked(const struct dt_control *control, uint32_t rank)
+{
+    for (const struct dt_link *i = control->links; i != NULL; i = i->next)
+        if (i->rank == rank && i->role != DT_LINK_STRANGER)
+            return true;
+    return rank == DT_RANK_NONE;
+}
+
 struct dt_link *dt_tree_parent(const struct dt_control *control)
 {
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
@@ -59,6 +67,12 @@ struct dt_link *dt_tree_parent(const struct dt_control *control)
 }
 
 /* ---- The end of the world, and deaths ---------------------------------------- */
+
+void dt_tree_count_told(struct dt_control *control, enum dt_link_role role)
+{
+    control->told_count += role == DT_LINK_CHILD;
+    control->is_parent_told = control->is_parent_told || role == DT_LINK_PARENT;
+}
 
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from)
 {
@@ -70,7 +84,7 @@ void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_
         if (i != from)
             dt_control_send_stop(control, i);
         else
-            control->told_count += i->role == DT_LINK_CHILD;
+            dt_tree_count_told(control, i->role);
     }
 }
 
@@ -97,7 +111,7 @@ void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, 
         return;
     keep_death(control, rank, text, from == NULL);
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
-        if (i != from && i->role != DT_LINK_STRANGER)
+        if (i != from && (i->role & DT_LINK_TREE) != 0)
             dt_control_send_dead(control, i, rank, text);
     if (control->phase < DT_PHASE_UP)
         dt_tree_stop(control, text, NULL);
@@ -122,9 +136,9 @@ void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error)
     char who[DT_RANK_TEXT_MAX], text[DT_MESSAGE_TEXT_MAX];
 
     link_remove(control, link);
-    if (role == DT_LINK_CHILD && !control->is_stopped)
-        control->told_count++;
-    if (role == DT_LINK_STRANGER || said_bye)
+    if (!control->is_stopped)
+        dt_tree_count_told(control, role);
+    if ((role & DT_LINK_TREE) == 0 || said_bye)
         return;
     snprintf(text, sizeof(text), "%s died%s%s (seen by rank %u)",
              dt_rank_text(control->plan, rank, who, sizeof(who)),
@@ -216,7 +230,7 @@ void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadlin
 void dt_tree_farewell(struct dt_control *control, const char *text)
 {
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
-        if (i->role != DT_LINK_STRANGER)
+        if ((i->role & DT_LINK_TREE) != 0)
             dt_control_send_dead(control, i, control->rank, text);
     control->phase = DT_PHASE_DONE;
 }
@@ -250,13 +264,42 @@ struct dt_link *dt_tree_add(struct dt_control *control, int fd, uint32_t rank, e
     return link;
 }
 
-void dt_tree_adopt(void *context, int fd, uint32_t rank)
+/* This rank's subtree may have been complete before. */
+struct dt_link *dt_tree_add_parent(struct dt_control *control, int fd, bool is_call)
+{
+    uint32_t parent = dt_control_parent(control->plan, control->rank);
+    struct dt_link *link = dt_tree_add(control, fd, parent, DT_LINK_PARENT);
+
+    if (link != NULL && is_call)
+        dt_control_send_empty(control, link, DT_MESSAGE_HERE);
+    if (link != NULL && control->phase == DT_PHASE_WAITING && !control->is_stopped)
+        dt_control_send_hello(control, link);
+    return link;
+}
+
+/*
+ * A child has one parent link: that of its own greeting, or the call that came
+ * before it. So a parent that holds a child's greeting may forget its call.
+ */
+static void take_call(struct dt_control *control, int fd, uint32_t rank)
+{
+    if (rank == DT_RANK_NONE || rank != dt_control_parent(control->plan, control->rank) ||
+        dt_tree_parent(control) != NULL)
+        close(fd);
+    else
+        dt_tree_add_parent(control, fd, true);
+}
+
+void dt_tree_adopt(void *context, int fd, const struct dt_greeting *greeting)
 {
     struct dt_control *control = context;
+    uint32_t rank = greeting->rank;
     bool is_new = is_child(control, rank) && dt_tree_find(control, rank, DT_LINK_CHILD) == NULL;
 
     if (control->phase >= DT_PHASE_UP)
         close(fd);
+    else if (greeting->purpose == DT_PURPOSE_CALL)
+        take_call(control, fd, rank);
     else
         dt_tree_add(control, fd, rank, is_new ? DT_LINK_CHILD : DT_LINK_STRANGER);
 }

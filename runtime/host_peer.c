@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/host_reduce.h"
+#include "runtime/host_wait.h"
 
 /* What a link says does not know whose it is, or in which operation. */
 static int name_failure(const struct dt_host_call *call, int peer, struct dtrain_error *err)
@@ -88,7 +89,7 @@ static int pull_cause(struct dt_host_call *call, int peer, struct dtrain_error *
     struct dt_host_comm *comm = call->comm;
     struct dt_host_peer *it = &comm->peers[peer];
     struct dt_host_cause *cause = &comm->cause;
-    char prefix[DT_HOST_CALL_TEXT_MAX], name[DT_HOST_PEER_TEXT_MAX];
+    char prefix[DT_HOST_CALL_TEXT_MAX], name[DT_HOST_PEER_TEXT_MAX], awaited[DTRAIN_ERROR_MAX / 4];
     const struct dt_peers *peers = comm->host->env.peers;
     ssize_t got;
 
@@ -106,9 +107,10 @@ static int pull_cause(struct dt_host_call *call, int peer, struct dtrain_error *
         return 1;
     cause->text[cause->used] = '\0';
     cause->is_whole = true;
-    return dt_error_set(err, "%s: %s gave up: %s", dt_host_call_text(call, prefix),
+    /* Whom the giver waited for may be waiting, too: whoever says nothing at the chain's end is the culprit. */
+    return dt_error_set(err, "%s: %s gave up: %s (this rank waited for %s)", dt_host_call_text(call, prefix),
                         peers->describe(peers->context, cause->rank, name, sizeof(name)),
-                        cause->text);
+                        cause->text, dt_host_awaited_text(call, awaited, sizeof(awaited)));
 }
 
 static int refuse(const struct dt_host_call *call, int peer, const struct dt_host_header *mine,

@@ -30,8 +30,7 @@ int dt_host_check_deaths(struct dt_host_call *call, struct dtrain_error *err)
     return 0;
 }
 
-/* Peers that the operation cannot move on without. Returns buf. */
-static char *awaited_text(const struct dt_host_call *call, char *buf, size_t size)
+char *dt_host_awaited_text(const struct dt_host_call *call, char *buf, size_t size)
 {
     const struct dt_host_comm *comm = call->comm;
     char name[DT_HOST_PEER_TEXT_MAX];
@@ -52,7 +51,7 @@ int dt_host_report_deadline(const struct dt_host_call *call, struct dtrain_error
 
     return dt_error_set(err, "%s waited %g s for %s", dt_host_call_text(call, text),
                         call->deadline.timeout_ms / 1000.0,
-                        awaited_text(call, names, sizeof(names)));
+                        dt_host_awaited_text(call, names, sizeof(names)));
 }
 
 /* Messages of peers that this step does not wait for tell of other operations and of failures. */

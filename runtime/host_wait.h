@@ -16,6 +16,9 @@ int dt_host_wait(struct dt_host_call *call, struct dtrain_error *err);
 /* -1 when a member is known to be dead. */
 int dt_host_check_deaths(struct dt_host_call *call, struct dtrain_error *err);
 
+/* "rank 5 on n2, rank 7 on n2": peers that the operation cannot move on without. Returns buf. */
+char *dt_host_awaited_text(const struct dt_host_call *call, char *buf, size_t size);
+
 /* The error of an operation whose deadline passed: it names whom it waited for. */
 int dt_host_report_deadline(const struct dt_host_call *call, struct dtrain_error *err);
 

@@ -81,7 +81,7 @@ static void control_arrived(struct dt_rendezvous *rendezvous, struct dt_arrival 
         return;
     }
     arrival->source.fd = -1;
-    rendezvous->adopt(rendezvous->adopt_context, fd, arrival->greeting.rank);
+    rendezvous->adopt(rendezvous->adopt_context, fd, &arrival->greeting);
     arrival_destroy(arrival);
 }
 
@@ -92,7 +92,8 @@ static void greeted(struct dt_rendezvous *rendezvous, struct dt_arrival *arrival
     if (!dt_greeting_decode(&arrival->greeting, arrival->bytes)) {
         rendezvous->unproven--;
         refuse(rendezvous, arrival, "it does not speak this protocol");
-    } else if (arrival->greeting.purpose == DT_PURPOSE_CONTROL) {
+    } else if (arrival->greeting.purpose == DT_PURPOSE_CONTROL ||
+               arrival->greeting.purpose == DT_PURPOSE_CALL) {
         control_arrived(rendezvous, arrival);
     } else if (arrival->greeting.purpose == DT_PURPOSE_DATA) {
         data_arrived(rendezvous, arrival);

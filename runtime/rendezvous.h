@@ -28,7 +28,7 @@ struct dt_rendezvous {
     struct dt_arrival *parked;   /* data connections that nobody asked for yet */
     unsigned unproven;           /* of both lists: the token is not checked */
     /* Takes over fd, a control connection with the right token. */
-    void (*adopt)(void *context, int fd, uint32_t rank);
+    void (*adopt)(void *context, int fd, const struct dt_greeting *greeting);
     void *adopt_context;
 };
 

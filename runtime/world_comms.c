@@ -119,12 +119,65 @@ static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes,
     return entry != NULL ? entry_share(&world->comms, entry) : NULL;
 }
 
-/* ---- At the start -------------------------------------------------------------- */
+/* ---- Ids over connections -------------------------------------------------------- */
 
 static bool needs_id(const struct dtrain_world *world, const struct dt_world_comm *entry)
 {
     return world->backend->id_size > 0 && entry->request.size > 1;
 }
+
+/* Both ends of the connection over which a root hands out its id. */
+static int move_id(int fd, bool is_send, unsigned char *id, size_t size, const struct dt_deadline *deadline,
+                   struct dtrain_error *err)
+{
+    size_t moved = 0;
+
+    while (moved < size) {
+        struct pollfd wanted = {.fd = fd, .events = is_send ? POLLOUT : POLLIN};
+        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL)
+                            : recv(fd, id + moved, size - moved, 0);
+
+        if (n > 0)
+            moved += (size_t)n;
+        else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+            return dt_error_set(err, "the group's id did not come over: %s",
+                                n == 0 ? "connection closed" : strerror(errno));
+        else if (poll(&wanted, 1, dt_deadline_left_ms(deadline)) == 0)
+            return dt_error_set(err, "the group's id did not come over within %.4g s",
+                                deadline->timeout_ms / 1000.0);
+    }
+    return 0;
+}
+
+static int exchange_with(struct dtrain_world *world, struct dt_world_comm *entry, uint32_t peer,
+                         const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    const struct dt_peers *peers = dt_control_peers(world->control);
+    bool is_local;
+    int fd, rc;
+
+    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd,
+                       &is_local, err) < 0)
+        return -1;
+    rc = move_id(fd, entry->request.rank == 0, entry->request.id, world->backend->id_size, deadline, err);
+    close(fd);
+    return rc;
+}
+
+static int hand_out_id(struct dtrain_world *world, struct dt_world_comm *entry,
+                       const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    if (!needs_id(world, entry))
+        return 0;
+    if (entry->request.rank > 0)
+        return exchange_with(world, entry, entry->members[0], deadline, err);
+    for (int i = 1; i < entry->request.size; i++)
+        if (exchange_with(world, entry, entry->members[i], deadline, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- At the start -------------------------------------------------------------- */
 
 static int make_id(struct dtrain_world *world, struct dt_world_comm *entry, struct dt_card *card,
                    struct dtrain_error *err)
@@ -165,6 +218,15 @@ int dt_world_comms_each_root(struct dtrain_world *world,
             return dt_error_set(err, "rank %u published no id for %s", i->members[0], i->request.name);
         memcpy(i->request.id, id, DT_BACKEND_ID_MAX);
     }
+    return 0;
+}
+
+/* Who waits here waits for a lower rank, since a root is its group's lowest: never in a circle. */
+int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error *err)
+{
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
+        if (hand_out_id(world, i, &world->deadline, err) < 0)
+            return dt_error_prefix(err, "%s", i->request.name);
     return 0;
 }
 
@@ -251,57 +313,13 @@ void dt_world_comms_destroy(struct dtrain_world *world)
 
 /* ---- Later ---------------------------------------------------------------------- */
 
-/* Both ends of the connection over which a root hands out its id. */
-static int move_id(int fd, bool is_send, unsigned char *id, size_t size, const struct dt_deadline *deadline,
-                   struct dtrain_error *err)
+static int make_and_hand_out_id(struct dtrain_world *world, struct dt_world_comm *entry,
+                                const struct dt_deadline *deadline, struct dtrain_error *err)
 {
-    size_t moved = 0;
-
-    while (moved < size) {
-        struct pollfd wanted = {.fd = fd, .events = is_send ? POLLOUT : POLLIN};
-        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL)
-                            : recv(fd, id + moved, size - moved, 0);
-
-        if (n > 0)
-            moved += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            return dt_error_set(err, "the group's id did not come over: %s",
-                                n == 0 ? "connection closed" : strerror(errno));
-        else if (poll(&wanted, 1, dt_deadline_left_ms(deadline)) == 0)
-            return dt_error_set(err, "the group's id did not come over within %.4g s",
-                                deadline->timeout_ms / 1000.0);
-    }
-    return 0;
-}
-
-static int exchange_with(struct dtrain_world *world, struct dt_world_comm *entry, uint32_t peer,
-                         const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    const struct dt_peers *peers = dt_control_peers(world->control);
-    bool is_local;
-    int fd, rc;
-
-    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd,
-                       &is_local, err) < 0)
+    if (needs_id(world, entry) && entry->request.rank == 0 &&
+        world->backend->id_create(entry->request.id, err) < 0)
         return -1;
-    rc = move_id(fd, entry->request.rank == 0, entry->request.id, world->backend->id_size, deadline, err);
-    close(fd);
-    return rc;
-}
-
-static int exchange_id(struct dtrain_world *world, struct dt_world_comm *entry,
-                       const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    if (!needs_id(world, entry))
-        return 0;
-    if (entry->request.rank > 0)
-        return exchange_with(world, entry, entry->members[0], deadline, err);
-    if (world->backend->id_create(entry->request.id, err) < 0)
-        return -1;
-    for (int i = 1; i < entry->request.size; i++)
-        if (exchange_with(world, entry, entry->members[i], deadline, err) < 0)
-            return -1;
-    return 0;
+    return hand_out_id(world, entry, deadline, err);
 }
 
 static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
@@ -316,7 +334,7 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
         entry = entry_of(world, axes, err);
     if (entry == NULL)
         return -1;
-    if (entry->comm == NULL && (exchange_id(world, entry, &deadline, err) < 0 ||
+    if (entry->comm == NULL && (make_and_hand_out_id(world, entry, &deadline, err) < 0 ||
                                 create_entries(world, entry, entry->next, &deadline, err) < 0))
         return dt_error_prefix(err, "%s", entry->request.name);
     *comm = entry->comm;

@@ -23,6 +23,8 @@ int dt_world_comms_each_root(struct dtrain_world *world,
                              int (*get)(struct dtrain_world *world, uint32_t root, struct dt_card *card,
                                         struct dtrain_error *err),
                              struct dtrain_error *err);
+/* Instead of each_root(), once the world is connected: roots hand out their groups' ids. */
+int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error *err);
 /* All in one call of the backend. */
 int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err);
 void dt_world_comms_destroy(struct dtrain_world *world);

@@ -12,4 +12,4 @@ tests_unit_binder_parts_test_LDADD = libdtfakeplugin.la
 tests_unit_binder_test_SOURCES = tests/unit/binder_test.c tests/fake/node.h
 tests_unit_binder_test_CPPFLAGS = $(plugin_cppflags) $(DT_HWLOC_CFLAGS)
 tests_unit_binder_test_LDADD = libdtfakeplugin.la
-EXTRA_DIST += tests/slurm/binding_test.sh
+EXTRA_DIST += tests/slurm/binding_test.sh tests/slurm/node_xml.sh

@@ -8,7 +8,8 @@ check_PROGRAMS += $(DT_IMPORT_TESTS)
 import_libraries = libdtimport.la libdttopo.la libdtcore.la
 import_sources = tests/unit/import_golden.h tests/unit/topo_print.c tests/unit/topo_print.h
 tests_unit_import_file_test_LDADD = $(import_libraries)
-tests_unit_import_machine_test_SOURCES = tests/unit/import_machine_test.c $(import_sources)
+tests_unit_import_machine_test_SOURCES = tests/unit/import_machine_test.c tests/unit/shared_file.c \
+	tests/unit/shared_file.h $(import_sources)
 tests_unit_import_machine_test_LDADD = $(import_libraries)
 tests_unit_import_nccl_test_SOURCES = tests/unit/import_nccl_test.c $(import_sources)
 tests_unit_import_nccl_test_LDADD = $(import_libraries)

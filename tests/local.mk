@@ -5,8 +5,8 @@ include tests/import.mk
 include tests/host.mk
 include tests/boot.mk
 include tests/plugin.mk
-include tests/topo.mk
 include tests/binder.mk
+include tests/topo.mk
 include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk

@@ -184,11 +184,7 @@ const char *dt_plan_cost_bytes(char buf[DT_COST_BYTES_MAX], uint64_t bytes)
         value /= 1000;
         unit++;
     }
-    snprintf(buf, DT_COST_BYTES_MAX, "%.*f %s",
-             value < 9.995   ? 2
-             : value < 99.95 ? 1
-                             : 0,
-             value, units[unit]);
+    snprintf(buf, DT_COST_BYTES_MAX, "%.*f %s", (value < 9.995) + (value < 99.95), value, units[unit]);
     return buf;
 }
 

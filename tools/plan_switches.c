@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/plan_crossings.h"
 #include "core/plan_print.h"
@@ -16,23 +15,6 @@
 #define COLUMN_WIDTH 11 /* of a count, with the blanks in front */
 
 /* ---- The file ---- */
-
-/* One byte more than the bound is asked for, so that a file that grows is noticed. */
-static int read_all(char *text, size_t *used, int fd, const char *path, struct dtrain_error *err)
-{
-    ssize_t n;
-
-    *used = 0;
-    while (*used <= DT_SWITCHES_FILE_MAX &&
-           (n = read(fd, text + *used, DT_SWITCHES_FILE_MAX + 1 - *used)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return dt_error_set(err, "%s cannot be read: %s", path, strerror(errno));
-        *used += (size_t)n;
-    }
-    return 0;
-}
 
 static int check_file(int fd, const char *path, struct dtrain_error *err)
 {
@@ -45,15 +27,19 @@ static int check_file(int fd, const char *path, struct dtrain_error *err)
     return 0;
 }
 
-static int load_fd(struct dt_switches **switches, int fd, const char *path, struct dtrain_error *err)
+/* One byte more than the bound is asked for, so that a file that is too long is noticed. */
+static int load_stream(struct dt_switches **switches, FILE *file, const char *path, struct dtrain_error *err)
 {
     char *text = malloc(DT_SWITCHES_FILE_MAX + 1);
     size_t used;
-    int rc = -1;
+    int rc;
 
     if (text == NULL)
         return dt_error_memory(err, DT_SWITCHES_FILE_MAX + 1, path);
-    if (check_file(fd, path, err) == 0 && read_all(text, &used, fd, path, err) == 0)
+    used = fread(text, 1, DT_SWITCHES_FILE_MAX + 1, file);
+    if (ferror(file))
+        rc = dt_error_set(err, "%s cannot be read: %s", path, strerror(errno));
+    else
         rc = dt_switches_parse(switches, text, used, path, err);
     free(text);
     return rc;
@@ -63,12 +49,14 @@ static int load(struct dt_switches **switches, const char *path, struct dtrain_e
 {
     /* Not blocking, so that a FIFO in the file's place does not hold us. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    int rc;
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    int rc = -1;
 
-    if (fd < 0)
+    if (file == NULL)
         return dt_error_set(err, "%s cannot be opened: %s", path, strerror(errno));
-    rc = load_fd(switches, fd, path, err);
-    close(fd);
+    if (check_file(fd, path, err) == 0)
+        rc = load_stream(switches, file, path, err);
+    fclose(file);
     return rc;
 }
 

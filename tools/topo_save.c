@@ -89,6 +89,20 @@ int dt_topo_save_text(const char *path, const char *text, size_t size, struct dt
     return -1;
 }
 
+/* What the plugin would say of the file, now that somebody looks. */
+static void say_trust(struct dt_out *out, const char *path)
+{
+    struct dt_topo *topo = NULL;
+    struct dtrain_error err;
+    bool is_absent;
+
+    if (geteuid() != 0)
+        dt_out_text(out, "The plugin reads it only where root owns the file and its folders.\n");
+    else if (dt_topo_from_trusted_file(&topo, path, &is_absent, &err) != 0)
+        dt_out_printf(out, "The plugin will not read it: %s\n", err.text);
+    dt_topo_destroy(topo);
+}
+
 int dt_topo_save(struct dt_out *out, const char *path, struct dtrain_error *err)
 {
     struct dt_topo *topo = NULL;
@@ -104,8 +118,7 @@ int dt_topo_save(struct dt_out *out, const char *path, struct dtrain_error *err)
         goto out;
     dt_out_printf(out, "%s: %u GPUs, %u NICs, %u NUMA nodes\n", path, topo->gpu_count, topo->nic_count,
                   topo->numa_count);
-    if (geteuid() != 0)
-        dt_out_text(out, "The plugin reads it only where root owns the file and its folders.\n");
+    say_trust(out, path);
     rc = 0;
 out:
     dt_topo_destroy(topo);

@@ -174,11 +174,14 @@ static int read_result(struct dt_topo_wire *wire, int fd, int timeout_ms, const 
     }
 }
 
+/* Kills what is still there: a handler of this process's may have reaped it already. */
 static void reap(pid_t child)
 {
     int64_t deadline_ms = now_ms() + REAP_MS;
     const struct timespec pause = {0, 500000};
 
+    if (waitpid(child, NULL, WNOHANG) != 0)
+        return;
     kill(child, SIGKILL);
     while (waitpid(child, NULL, WNOHANG) == 0 && now_ms() < deadline_ms)
         nanosleep(&pause, NULL);

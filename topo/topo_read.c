@@ -64,11 +64,14 @@ static int choose_source(hwloc_topology_t hwloc, const struct dt_topo_read *read
     return 0;
 }
 
-static void choose_types(hwloc_topology_t hwloc)
+static void choose_types(hwloc_topology_t hwloc, enum dt_topo_read_kind kind)
 {
     /* All of the node: what Slurm allows comes from Slurm. */
     hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_ALL);
+    /* Of a machine they are most of what sysfs has to say; in an XML devices may stand below one. */
+    if (kind == DT_TOPO_READ_MACHINE)
+        hwloc_topology_set_cache_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE);
 }
 
 /* NULL with the error set. */
@@ -80,7 +83,7 @@ static hwloc_topology_t load(const struct dt_topo_read *read, struct dtrain_erro
         dt_error_set(err, "%s: hwloc cannot start: expected its library to be whole", read->source);
         return NULL;
     }
-    choose_types(hwloc);
+    choose_types(hwloc, read->kind);
     if (choose_source(hwloc, read, err) == 0) {
         if (hwloc_topology_load(hwloc) == 0)
             return hwloc;

@@ -9,11 +9,15 @@ dtrain=$DT_BUILDDIR/dtrain
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
+
+# plan ARG…: what `dtrain plan` writes.
+plan() { "$dtrain" plan "$@" 2>&1; }
+
 printf 'SwitchName=s1 Nodes=n[1,3]\nSwitchName=s2 Nodes=n[2,4]\nSwitchName=top Switches=s[1-2]\n' >tree.conf
 printf 'BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2\n' >block.conf
 
 t_is "nodes of a leaf are neighbours, and the crossings are few" \
-  "$("$dtrain" plan --nodes 'n[1-4]' --ntasks-per-node 2 --tp 2 --pp 2 --switches tree.conf 2>&1)" "\
+  "$(plan --nodes 'n[1-4]' --ntasks-per-node 2 --tp 2 --pp 2 --switches tree.conf)" "\
 8 ranks on 4 nodes, order tp-cp-ep-dp-pp (the first varies fastest)
   tp  2      inside a node (4 groups)
   dp  2      across 2 nodes (4 groups)
@@ -31,20 +35,20 @@ Edges between neighbours, by the highest tier of switches that they cross
   dp             0          8          0
   pp             0          0          4"
 t_is "blocks: no tier is above them; experts have their own rows" \
-  "$("$dtrain" plan --nodes 'n[1-4]' --ntasks-per-node 2 --ep 2 --tp-span any --switches block.conf 2>&1 | sed -n '/^Edges/,$p')" "\
+  "$(plan --nodes 'n[1-4]' --ntasks-per-node 2 --ep 2 --tp-span any --switches block.conf | sed -n '/^Edges/,$p')" "\
 Edges between neighbours, by the highest tier of switches that they cross
   axis   on a node    level 1  no switch
   ep             8          0          0
   dp             4          2          2
   edp            0          4          4"
 t_is "Slurm's numbers go with the nodes" \
-  "$("$dtrain" plan --nodes 'n[1-4]' --ntasks-per-node 2,1,1,1 --switches tree.conf --wire 2>&1 | grep -o 'nodes=.*')" \
+  "$(plan --nodes 'n[1-4]' --ntasks-per-node 2,1,1,1 --switches tree.conf --wire | grep -o 'nodes=.*')" \
   "nodes=n[1,3,2,4];tasks=2,1(x3);procids=0+2:1,3,2+2:2;addr=;port=0"
 t_is "cyclic ones, too" \
-  "$("$dtrain" plan --nodes 'n[1-4]' -n 8 -m cyclic --switches tree.conf --wire 2>&1 | grep -o 'procids=[^;]*')" \
+  "$(plan --nodes 'n[1-4]' -n 8 -m cyclic --switches tree.conf --wire | grep -o 'procids=[^;]*')" \
   "procids=0+2:4/2:2,1+2:4/2:2"
 t_holds "JSON has the edges by level" \
-  "$("$dtrain" plan --nodes 'n[1-4]' --pp 4 --switches tree.conf --json 2>&1)" '"crossings": {
+  "$(plan --nodes 'n[1-4]' --pp 4 --switches tree.conf --json)" '"crossings": {
  "tp": [0, 0, 0, 0],
  "cp": [0, 0, 0, 0],
  "ep": [0, 0, 0, 0],
@@ -75,5 +79,5 @@ refused "fifo.conf is no regular file" fifo.conf -w 'n[1-4]'
 refused "/dev/zero is no regular file" /dev/zero -w 'n[1-4]'
 refused "huge.conf:1: the file has 16777217 bytes: expected at most 16777216" huge.conf -w 'n[1-4]'
 refused "no-such.conf cannot be opened: No such file" no-such.conf -w 'n[1-4]'
-refused "tree.conf has none of the nodes, node0 among them: name nodes of the file with --nodes" tree.conf -N 4
+refused "tree.conf has none of the nodes, node0 among them: name nodes of the file" tree.conf -N 4
 t_done

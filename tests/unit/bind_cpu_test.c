@@ -161,8 +161,8 @@ static void test_row(const struct row *row)
     struct dt_binding *binding = node_bind(topo, row->tasks, row->size, row->mask, NULL, 0);
 
     if (tap_ok(binding != NULL, "%s: bound", row->name)) {
-        node_is(node_cpus(binding), row->cpus, row->name);
-        node_is(numas_of(binding), row->numas, "memory");
+        tap_ok(node_is(node_cpus(binding), row->cpus), "%s", row->name);
+        tap_ok(node_is(numas_of(binding), row->numas), "memory");
         tap_holds(binding->tasks[row->task].reason, row->words, "and why");
     }
     dt_binding_destroy(binding);
@@ -242,7 +242,7 @@ static void test_nic(const struct nic_row *row)
     struct dt_binding *binding = node_bind(topo, row->tasks, row->size, NULL, NULL, 0);
 
     if (tap_ok(binding != NULL, "NICs, %s: bound", row->name)) {
-        node_is(node_nics(binding, topo), row->nics, row->name);
+        tap_ok(node_is(node_nics(binding, topo), row->nics), "%s", row->name);
         tap_holds(binding->tasks[row->task].reason, row->words, "and why");
     }
     dt_binding_destroy(binding);

@@ -14,7 +14,7 @@ uint32_t node_add_nic(struct dt_topo *topo, int numa, const char *name);
 void node_link(struct dt_topo *topo, uint32_t a, uint32_t b, enum dt_path path, uint16_t count);
 void node_link_all(struct dt_topo *topo, enum dt_path path, uint16_t count);
 
-/* Text forms of machines: 8 GPUs each. */
+/* Machines of 8 GPUs. */
 struct dt_topo *node_dgx_a100(void);
 struct dt_topo *node_dgx_1v(void);
 struct dt_topo *node_pcie_pairs(void);
@@ -31,7 +31,7 @@ const char *node_cpus(const struct dt_binding *binding);
 /* "mlx5_0 mlx5_1 -": the NIC of each task. */
 const char *node_nics(const struct dt_binding *binding, const struct dt_topo *topo);
 
-/* Compares and shows the difference. */
-void node_is(const char *got, const char *expected, const char *name);
+/* Equal; else shows the difference. */
+bool node_is(const char *got, const char *expected);
 
 #endif

@@ -72,8 +72,8 @@ static void test_defaults(void)
     struct dt_conf conf;
 
     dt_conf_defaults(&conf);
-    tap_ok(conf.tp_span == DT_SPAN_NODE && conf.node_order == DT_NODE_ORDER_SWITCHES && conf.backend == 0 && conf.report == DT_REPORT_OFF &&
-               strcmp(conf.order, DT_ORDER_DEFAULT) == 0,
+    tap_ok(conf.tp_span == DT_SPAN_NODE && conf.node_order == DT_NODE_ORDER_SWITCHES && conf.backend == 0 &&
+               conf.report == DT_REPORT_OFF && strcmp(conf.order, DT_ORDER_DEFAULT) == 0,
            "defaults: axes, backend and report");
     tap_ok(conf.port_min == 20000 && conf.port_max == 29999, "defaults: ports");
     tap_ok(strcmp(conf.mpi, "pmix") == 0, "defaults: mpi");
@@ -81,7 +81,8 @@ static void test_defaults(void)
 
 static void test_values(void)
 {
-    static const char text[] = "tp_span = any\norder = TP-pp-dp\nnode_order = slurm\nbackend = host\nport_min = 21000\n"
+    static const char text[] = "tp_span = any\norder = TP-pp-dp\nnode_order = slurm\n"
+                               "backend = host\nport_min = 21000\n"
                                "port_max = 22000\nmpi = none\nreport = json";
     struct dt_conf conf;
     struct dtrain_error err;

@@ -273,17 +273,30 @@ struct pair {
     struct dtrain_error errors[2];
     int rcs[2];
     int timeout_ms;
+    bool is_called; /* rank 0 finds rank 1, not the other way round */
     pthread_t threads[2];
 };
+
+static int find_seat(void *context, uint32_t rank, struct dt_control_seat *seat, struct dtrain_error *err)
+{
+    const struct pair *pair = context;
+
+    (void)err;
+    if (rank != pair->is_called)
+        return 0;
+    dt_control_seat(pair->controls[rank], seat);
+    return 1;
+}
 
 static void join_one(struct pair *pair, uint32_t rank)
 {
     struct dt_deadline deadline = dt_deadline_after_ms(pair->timeout_ms);
+    struct dt_control_seats seats = {pair, find_seat, pair->is_called, 0};
     struct dt_opinion opinion;
 
     dt_opinion_init(&opinion, rank, pair->plan, 1, "host");
-    pair->rcs[rank] = dt_control_join(pair->controls[rank], rank == 0 ? NULL : &pair->seat, &opinion, NULL,
-                                      &deadline, &pair->errors[rank]);
+    pair->rcs[rank] = dt_control_join(pair->controls[rank], &seats, &opinion, NULL, &deadline,
+                                      &pair->errors[rank]);
 }
 
 static void *join_0(void *pair)
@@ -298,9 +311,10 @@ static void *join_1(void *pair)
     return NULL;
 }
 
-static void pair_begin(struct pair *pair, uint32_t nodes, int timeout_ms)
+static void pair_begin(struct pair *pair, uint32_t nodes, int timeout_ms, bool is_called)
 {
-    *pair = (struct pair){.plan = make_plan(nodes, 2 / nodes, NULL), .timeout_ms = timeout_ms};
+    *pair = (struct pair){
+        .plan = make_plan(nodes, 2 / nodes, NULL), .timeout_ms = timeout_ms, .is_called = is_called};
     for (uint32_t rank = 0; rank < 2; rank++)
         if (dt_control_create(&pair->controls[rank], pair->plan, rank, NULL, NULL, &pair->errors[rank]) < 0)
             exit(2);
@@ -355,7 +369,10 @@ static const struct visit visits[] = {
     {"half a greeting", 1, 1, true, 20, {0}, 0},
     {"a wrong token", 1, 1, false, DT_GREETING_SIZE, {0}, 0},
     {"data with a wrong token", 2, 1, true, DT_GREETING_SIZE, {0}, 0},
-    {"an unknown purpose", 3, 1, true, DT_GREETING_SIZE, {0}, 0},
+    {"an unknown purpose", 4, 1, true, DT_GREETING_SIZE, {0}, 0},
+    {"a call with a wrong token", 3, 0, false, DT_GREETING_SIZE, {0}, 0},
+    {"a call of a rank that is no parent", 3, 1, true, DT_GREETING_SIZE, {0}, 0},
+    {"a call of no rank", 3, DT_RANK_NONE, true, DT_GREETING_SIZE, {0}, 0},
     {"a stranger's frame that is too long",
      1,
      9,
@@ -410,7 +427,7 @@ static void test_visitors(void)
         bool is_local = i % 2 == 0;
         struct pair pair;
 
-        pair_begin(&pair, is_local ? 1 : 2, ENOUGH_MS);
+        pair_begin(&pair, is_local ? 1 : 2, ENOUGH_MS, false);
         visit(&pair.seat, &visits[i], is_local);
         pair_join(&pair);
         tap_ok(pair.rcs[0] == 0 && pair.rcs[1] == 0, "the world comes up in spite of %s", visits[i].name);
@@ -435,6 +452,7 @@ static void test_bad_child(void)
          {0xff, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HELLO},
          8},
         {"an empty HELLO", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HELLO}, 8},
+        {"a HERE without a call", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HERE}, 8},
         {"an empty LOOKUP", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_LOOKUP}, 8},
         {"DEAD of a rank outside",
          1,
@@ -448,7 +466,7 @@ static void test_bad_child(void)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct pair pair;
 
-        pair_begin(&pair, 2, ENOUGH_MS);
+        pair_begin(&pair, 2, ENOUGH_MS, false);
         visit(&pair.seat, &rows[i], false);
         pthread_join(pair.threads[0], NULL);
         if (tap_ok(pair.rcs[0] < 0, "the world does not come up with a child's %s", rows[i].name))
@@ -463,7 +481,7 @@ static void test_tell(void)
     struct dt_deadline deadline = dt_deadline_after_ms(ENOUGH_MS);
     struct pair pair;
 
-    pair_begin(&pair, 2, ENOUGH_MS);
+    pair_begin(&pair, 2, ENOUGH_MS, false);
     tap_ok(dt_control_tell(&pair.seat, "task 7 is lost", &deadline) == 0, "a rank without a place tells why");
     pair_join(&pair);
     tap_ok(pair.rcs[0] < 0 && strcmp(pair.errors[0].text, "task 7 is lost") == 0, "rank 0 hears it");
@@ -476,12 +494,29 @@ static void test_missing_child(void)
 {
     struct pair pair;
 
-    pair_begin(&pair, 2, SHORT_MS);
+    pair_begin(&pair, 2, SHORT_MS, false);
     pthread_join(pair.threads[0], NULL);
     tap_ok(pair.rcs[0] < 0, "a child that does not join is missed");
     tap_holds(pair.errors[0].text,
-              "rank 1 (task 1) on n2 did not come to the control connections of dtrain_init within 0.4 s",
+              "rank 1 (task 1) on n2 did not come within 0.4 s: it exited, crashed, or waits before "
+              "dtrain_init",
               "and named");
+    pair_end(&pair);
+}
+
+/* Rank 0's call is all that connects the two. */
+static void test_call(void)
+{
+    struct pair pair;
+
+    pair_begin(&pair, 2, ENOUGH_MS, true);
+    pair_join(&pair);
+    if (!tap_ok(pair.rcs[0] == 0 && pair.rcs[1] == 0, "a world comes up by calls from above"))
+        printf("# %s / %s\n", pair.errors[0].text, pair.errors[1].text);
+    tap_ok(dt_control_late_count(pair.controls[0]) == 2 && dt_control_late_count(pair.controls[1]) == 2,
+           "and all know how many were late");
+    pair_leave(&pair);
+    tap_ok(pair.rcs[0] == 0 && pair.rcs[1] == 0, "and ends");
     pair_end(&pair);
 }
 
@@ -511,5 +546,6 @@ int main(void)
     test_bad_child();
     test_tell();
     test_missing_child();
+    test_call();
     return tap_done();
 }

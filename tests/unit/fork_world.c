@@ -51,11 +51,7 @@ static int seat_open(void **state, struct dt_boot_facts *facts, struct dtrain_er
 
 static void seat_close(void *state)
 {
-    struct seat *seat = state;
-
-    if (seat != NULL && seat->step->row->before_close != NULL)
-        seat->step->row->before_close(seat->step, seat->task);
-    free(seat);
+    free(state);
 }
 
 static int seat_publish(void *state, const void *card, size_t size, struct dtrain_error *err)
@@ -73,52 +69,60 @@ static int seat_publish(void *state, const void *card, size_t size, struct dtrai
     return 0;
 }
 
-static uint32_t come_count(const struct fork_step *step)
+static bool has_ended(const struct seat *seat)
 {
-    uint32_t n = 0;
+    const struct fork_step *step = seat->step;
+    bool all = (step->row->no_fence >> seat->task & 1) == 0;
 
     for (uint32_t i = 0; i < step->count; i++)
-        n += step->ranks[i].has_come;
-    return n;
+        all = all && step->ranks[i].has_come;
+    return all;
+}
+
+static bool can_see(const struct seat *seat, uint32_t task)
+{
+    const struct fork_row *row = seat->step->row;
+
+    return seat->step->ranks[task].has_come &&
+           ((row->blind >> seat->task & 1) == 0 || (row->unseen >> task & 1) == 0);
 }
 
 static int seat_fence(void *state, const struct dt_deadline *deadline, bool *is_late,
                       struct dtrain_error *err)
 {
-    struct fork_step *step = ((struct seat *)state)->step;
+    const struct seat *seat = state;
+    struct fork_step *step = seat->step;
     struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
     int rc = 0;
 
     (void)err;
     pthread_mutex_lock(&step->lock);
-    while (rc == 0 && come_count(step) < step->count)
+    while (rc == 0 && !has_ended(seat))
         rc = pthread_cond_timedwait(&step->changed, &step->lock, &at);
-    *is_late = come_count(step) < step->count;
+    *is_late = !has_ended(seat);
     pthread_mutex_unlock(&step->lock);
-    return 0;
-}
-
-static int seat_roll_call(void *state, bool *present, const struct dt_deadline *deadline,
-                          struct dtrain_error *err)
-{
-    struct fork_step *step = ((struct seat *)state)->step;
-
-    (void)deadline;
-    (void)err;
-    pthread_mutex_lock(&step->lock);
-    for (uint32_t i = 0; i < step->count; i++)
-        present[i] = step->ranks[i].has_come;
-    pthread_mutex_unlock(&step->lock);
+    if (step->row->after_fence != NULL)
+        step->row->after_fence(step, seat->task);
     return 0;
 }
 
 static int seat_get(void *state, uint32_t task, void *card, size_t *size, const struct dt_deadline *deadline,
-                    struct dtrain_error *err)
+                    bool *is_late, struct dtrain_error *err)
 {
-    const struct fork_rank *rank = &((struct seat *)state)->step->ranks[task];
+    const struct seat *seat = state;
+    struct fork_step *step = seat->step;
+    const struct fork_rank *rank = &step->ranks[task];
+    struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
+    int rc = 0;
 
-    (void)deadline;
     (void)err;
+    pthread_mutex_lock(&step->lock);
+    while (rc == 0 && !can_see(seat, task))
+        rc = pthread_cond_timedwait(&step->changed, &step->lock, &at);
+    *is_late = !can_see(seat, task);
+    pthread_mutex_unlock(&step->lock);
+    if (*is_late)
+        return 0;
     memcpy(card, rank->card, rank->card_size);
     *size = rank->card_size;
     return 0;
@@ -137,7 +141,6 @@ static const struct dt_boot seat_boot = {
     .close = seat_close,
     .publish = seat_publish,
     .fence = seat_fence,
-    .roll_call = seat_roll_call,
     .get = seat_get,
     .count = seat_count,
 };

@@ -45,7 +45,10 @@ struct fork_row {
     struct fork_layout layout;
     int timeout_ms;
     fork_body *body;
-    void (*before_close)(const struct fork_step *step, uint32_t task); /* of the bootstrap; or NULL */
+    void (*after_fence)(const struct fork_step *step, uint32_t task); /* of the bootstrap; or NULL */
+    uint32_t no_fence;    /* ranks for which it never ends, a bit each */
+    uint32_t blind;       /* ranks that never get a card of the unseen ones, a bit each */
+    uint32_t unseen;
     const char *words[2]; /* in what every rank says; NULL: nothing more */
     uint32_t silent;      /* ranks that say nothing, a bit each */
     uint32_t killed;      /* ranks that die of a signal, and say nothing */

@@ -1,5 +1,6 @@
 /* Named machines: every GPU, path and NIC of each; none without a golden. */
 #include "import_golden.h"
+#include "shared_file.h"
 
 static const struct import_golden machines[] = {
     {"dgx-a100", NULL,
@@ -106,10 +107,10 @@ static const struct import_golden machines[] = {
      EIGHT_BY("XG1"),
      "mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_4 mlx5_5 mlx5_6 mlx5_7", ""},
     {"mi300a", NULL,
-     "0000:02:00.0 amd numa=0 socket=0 package=0 cpus=0-23,96-119 nics=hsi0:bridge\n"
-     "0001:02:00.0 amd numa=1 socket=1 package=1 cpus=24-47,120-143 nics=hsi1:bridge\n"
-     "0002:02:00.0 amd numa=2 socket=2 package=2 cpus=48-71,144-167 nics=hsi2:bridge\n"
-     "0003:02:00.0 amd numa=3 socket=3 package=3 cpus=72-95,168-191 nics=hsi3:bridge\n",
+     "0000:02:00.0 amd numa=0 socket=0 cpus=0-23,96-119 nics=hsi0:bridge\n"
+     "0001:02:00.0 amd numa=1 socket=1 cpus=24-47,120-143 nics=hsi1:bridge\n"
+     "0002:02:00.0 amd numa=2 socket=2 cpus=48-71,144-167 nics=hsi2:bridge\n"
+     "0003:02:00.0 amd numa=3 socket=3 cpus=72-95,168-191 nics=hsi3:bridge\n",
      "X XG2 XG2 XG2\n"
      "XG2 X XG2 XG2\n"
      "XG2 XG2 X XG2\n"
@@ -229,6 +230,50 @@ static void test_machine(const struct import_golden *golden)
     dt_topo_destroy(topo);
 }
 
+/* The same machines as lstopo saw them. */
+static const struct {
+    const char *machine, *file;
+    bool has_counts; /* of links; hwloc's matrices of xGMI have none */
+} seen[] = {
+    {"juwels-booster", "topologies/psmgmt_topo.jwb0001.xml", true},
+    {"mi250x", "topologies/mpibind_eas-tioga.xml", true},
+    {"mi300a", "topologies/fluxcore_tuo.SPX.xml", false},
+    {"summit", "topologies/pmix_summit.h17n08.lstopo-2.2.0.xml", true},
+};
+
+static void test_seen(size_t row)
+{
+    struct dtrain_error err = {""};
+    struct dt_topo *machine = NULL;
+    struct dt_topo *file = NULL;
+    static char paths[TOPO_PRINT_MAX];
+    static char gpus[TOPO_PRINT_MAX];
+    char path[4096];
+
+    if (!shared_file_path(path, sizeof(path), seen[row].file)) {
+        tap_skip(seen[row].file, "no such file beside the source tree");
+        return;
+    }
+    if (!tap_ok(dt_import_machine(&machine, seen[row].machine, &err) == 0 &&
+                    dt_import_file(&file, NULL, path, &err) == 0,
+                "%s and %s", seen[row].machine, seen[row].file)) {
+        printf("# %s\n", err.text);
+        goto out;
+    }
+    import_golden_print_gpus(file);
+    strcpy(gpus, import_golden_printed);
+    import_golden_print_gpus(machine);
+    import_golden_same(gpus, "GPUs as in the file", seen[row].machine);
+    if (!seen[row].has_counts)
+        goto out;
+    topo_print_paths(paths, sizeof(paths), file);
+    topo_print_paths(import_golden_printed, sizeof(import_golden_printed), machine);
+    import_golden_same(paths, "paths as in the file", seen[row].machine);
+out:
+    dt_topo_destroy(machine);
+    dt_topo_destroy(file);
+}
+
 static const struct {
     const char *name;
     uint32_t cores;
@@ -282,6 +327,8 @@ int main(void)
         test_machine(&machines[i]);
     for (size_t i = 0; i < IMPORT_GOLDEN_COUNT(cores); i++)
         test_cores(i);
+    for (size_t i = 0; i < IMPORT_GOLDEN_COUNT(seen); i++)
+        test_seen(i);
     test_names();
     return tap_done();
 }

@@ -24,10 +24,10 @@ static const struct import_golden texts[] = {
      "0000:0b:00.0 nvidia numa=0 cpus=0-3 nics=mlx5_0:NUMA node\n"
      "0000:0c:00.0 nvidia numa=0 cpus=0-3 nics=mlx5_0:NUMA node\n",
      "X NV4\nNV4 X\n", "mlx5_0", "mlx5_1"},
-    {"NVLinks into switches",
+    {"NVLinks into switches that are seen, and that are not",
      SYSTEM(CPU("0", "3",
                 PCI("0000:01:00.0", "0x030200", GPU(NVSWITCH("0000:f0:00.0") NVSWITCH("0000:f1:00.0")))
-                PCI("0000:02:00.0", "0x030200", GPU(NVSWITCH("0000:f0:00.0") NVSWITCH("0000:f1:00.0"))))),
+                PCI("0000:02:00.0", "0x030200", GPU(NVLINK("fffffff:ffff:ff", "12", "0x068000"))))),
      "0000:01:00.0 nvidia numa=0 cpus=0-1\n0000:02:00.0 nvidia numa=0 cpus=0-1\n",
      "X SW12\nSW12 X\n", "", ""},
     {"switches behind switches",
@@ -77,6 +77,8 @@ static const struct import_refusal bad[] = {
     {"a function outside of a CPU", SYSTEM(PCI("0000:01:00.0", "0x030200", "")),
      "<pci> outside of any <cpu>"},
     {"a GPU outside of a function", SYSTEM(CPU("0", "3", GPU(""))), "<gpu> outside of any <pci>"},
+    {"a link to nowhere", SYSTEM(CPU("0", "3", PCI("0000:01:00.0", "0x0302", GPU(NVLINK("x", "1", "0x0302"))))),
+     "'x' is not a PCI address"},
     {"a link outside of a GPU", SYSTEM(CPU("0", "3", NVLINK("0000:01:00.0", "1", "0x030200"))),
      "a link outside"},
     {"no links",

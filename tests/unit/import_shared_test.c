@@ -224,7 +224,10 @@ static void test_file(const struct import_golden *golden)
         return;
     }
     rc = dt_import_file(&topo, NULL, path, &err);
-    import_golden_check(golden, rc, topo, err.text);
+    if (strstr(err.text, "built without expat") != NULL)
+        tap_skip(golden->name, "this build has no XML parser");
+    else
+        import_golden_check(golden, rc, topo, err.text);
     dt_topo_destroy(topo);
 }
 

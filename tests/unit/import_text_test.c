@@ -53,7 +53,7 @@ static const struct import_golden texts[] = {
      "GPU0 amd numa=3 cpus=-\nGPU1 amd numa=3 cpus=-\nGPU2 amd numa=1 cpus=-\n",
      "X XG SYS\nXG X XG\nSYS XG X\n", "", ""},
     {"rocm-smi: PCIe, N/A, no NUMA nodes",
-     "======= Link Type between two GPUs =======\n       GPU0  GPU1  GPU2\n"
+     "======= Link Type between two GPUs =======\n\n       GPU0  GPU1  GPU2\n"
      "GPU0   0     PCIE  N/A\nGPU1   PCIE  0     N/A\nGPU2   N/A   N/A   0\n",
      "GPU0 amd numa=-1 cpus=-\nGPU1 amd numa=-1 cpus=-\nGPU2 amd numa=-1 cpus=-\n",
      "X SYS -\nSYS X -\n- - X\n", "", ""},

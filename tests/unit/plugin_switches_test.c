@@ -27,13 +27,14 @@ static const struct {
     const char *plan;  /* words of it */
     const char *words; /* of what is said; NULL: nothing of switches */
 } rows[] = {
-    {"two leaves in turn", "n[1-4]", 4, tree, 3, false, false, "nodes=n[1,3,2,4];tasks=1(x4);procids=0+2:2/2:1;",
+    {"two leaves in turn", "n[1-4]", 4, tree, 3, false, false,
+     "nodes=n[1,3,2,4];tasks=1(x4);procids=0+2:2/2:1;",
      "dtrain: the nodes are in the order of the cluster's switches: n[1,3,2,4]"},
     {"nodes that are in order", "n[3,1,4,2]", 4, tree, 3, false, false,
      "nodes=n[3,1,4,2];tasks=1(x4);procids=0+4:1;", NULL},
-    {"a node that no switch has", "n1,x,n3", 3, tree, 3, false, false, "nodes=n[1,3],x;tasks=1(x3);procids=0+2:2,1;",
-     "n[1,3],x"},
-    {"two nodes, which nothing can be between", "n[1-2]", 2, childless, 1, false, false, "nodes=n[1-2];", NULL},
+    {"a node that no switch has", "n1,x,n3", 3, tree, 3, false, false,
+     "nodes=n[1,3],x;tasks=1(x3);procids=0+2:2,1;", "n[1,3],x"},
+    {"two nodes, with nothing between", "n[1-2]", 2, childless, 1, false, false, "nodes=n[1-2];", NULL},
     {"no topology", "n[1-4]", 4, tree, 0, false, false, "nodes=n[1-4];", NULL},
     {"switches that are none", "n[1-4]", 4, childless, 1, false, false, "nodes=n[1-4];",
      "the order of the nodes stays Slurm's: switch top has s0 below it, which is no switch"},

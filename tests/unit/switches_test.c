@@ -42,16 +42,16 @@ static const struct {
     {"SwitchName=s1 Nodes=n1,\\\nn2,\\ # a comment behind what goes on\nn3", "n1", "n3", 1, 1},
     {"SwitchName=s1 Nodes=n1 # no comment goes on \\\nSwitchName=s2 Nodes=n2", "n1", "n2", 1, 2},
     {"SwitchName=s1 Nodes=n1 \\", "n1", "n1", 1, 0},
-    {"\n\nSwitchName=S-2c5eab03 Nodes=a05-p1-dgx-01-c[03-04]", "a05-p1-dgx-01-c03", "a05-p1-dgx-01-c04", 1, 1},
+    {"\n\nSwitchName=S-2c5eab03 Nodes=a05-p1-c[03-04]", "a05-p1-c03", "a05-p1-c04", 1, 1},
     /* A chain of switches above one leaf, a leaf at another height, and one on its own. */
-    {"SwitchName=t Switches=m,y\nSwitchName=m Switches=x\nSwitchName=x Nodes=n1\nSwitchName=y Nodes=n2\n", "n1",
-     "n2", 3, 3},
+    {"SwitchName=t Switches=m,y\nSwitchName=m Switches=x\nSwitchName=x Nodes=n1\nSwitchName=y Nodes=n2\n",
+     "n1", "n2", 3, 3},
     {TREE "SwitchName=alone Nodes=z", "n0", "z", 2, 3},
     /* The first leaf of a node counts, and the first switch above a switch. */
     {"SwitchName=s1 Nodes=n1,n2\nSwitchName=s2 Nodes=n2,n3\n", "n2", "n3", 1, 2},
     {"SwitchName=s1 Nodes=n1,n2\nSwitchName=s2 Nodes=n2,n3\n", "n1", "n2", 1, 1},
-    {"SwitchName=p Switches=s1,s2\nSwitchName=q Switches=s2,s3\nSwitchName=s1 Nodes=n1\nSwitchName=s2 Nodes=n2\n"
-     "SwitchName=s3 Nodes=n3\n",
+    {"SwitchName=p Switches=s1,s2\nSwitchName=q Switches=s2,s3\nSwitchName=s1 Nodes=n1\n"
+     "SwitchName=s2 Nodes=n2\nSwitchName=s3 Nodes=n3\n",
      "n1", "n2", 2, 2},
     {BLOCKS, "n0", "n1", 1, 1},
     {BLOCKS, "n1", "n2", 1, 2},
@@ -90,7 +90,8 @@ static const struct {
 } refused[] = {
     {"", "topology.conf:1: the file names no switch and no block"},
     {"\n# nothing\n\n", "the file names no switch and no block"},
-    {"SwitchName=s1\n", "topology.conf:1: switch s1 has nothing below it: expected one of Nodes and Switches"},
+    {"SwitchName=s1\n",
+     "topology.conf:1: switch s1 has nothing below it: expected one of Nodes and Switches"},
     {"\n\nSwitchName=s1 Nodes=n1 Switches=s2\n", "topology.conf:3: switch s1 has both"},
     {"SwitchName= Nodes=n1", "topology.conf:1: switch Nodes=n1 has nothing below it"},
     {"SwitchName", "topology.conf:1: 'SwitchName' is not understood: expected KEY=VALUE"},
@@ -105,9 +106,10 @@ static const struct {
     {"SwitchName=s1 Nodes=n[1-99999999]", "topology.conf:1: switch s1: hostlist"},
     {"SwitchName=s[1-2] Nodes=n1", "topology.conf:1: 's[1-2]' names 2 switches"},
     {"SwitchName=s1 Nodes=n1\n\nSwitchName=s1 Nodes=n2\n", "topology.conf:3: switch s1 is given again"},
-    {"SwitchName=s1 Nodes=n1\n# x\nSwitchName=s2 Switches=s[1-3]\n", "topology.conf:3: switch s2 has s2 below it"},
-    {"SwitchName=s2 Switches=s1,s3\nSwitchName=s1 Nodes=n1\n", "topology.conf:1: switch s2 has s3 below it, which "
-                                                              "is no switch"},
+    {"SwitchName=s1 Nodes=n1\n# x\nSwitchName=s2 Switches=s[1-3]\n",
+     "topology.conf:3: switch s2 has s2 below it"},
+    {"SwitchName=s2 Switches=s1,s3\nSwitchName=s1 Nodes=n1\n",
+     "topology.conf:1: switch s2 has s3 below it, which is no switch"},
     {"SwitchName=a Switches=a\n", "topology.conf:1: switch a has a below it, which is above it, too"},
     {"SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a\n",
      "topology.conf:3: switch c has a below it, which is above it, too: expected a tree"},
@@ -119,11 +121,12 @@ static const struct {
     {"BlockName=b1\n", "topology.conf:1: block b1 has no Nodes"},
     {"BlockName=b1 Switches=s1\n", "topology.conf:1: Switches does not go with BlockName"},
     {"SwitchName=s1 BlockName=b1 Nodes=n1\n", "BlockName does not go with SwitchName"},
-    {"BlockName=b1 Nodes=n1\nSwitchName=s1 Nodes=n2\n", "topology.conf:2: SwitchName in a file with BlockName in "
-                                                        "line 1"},
-    {"SwitchName=s1 Nodes=n2\nBlockName=b1 Nodes=n1\n", "topology.conf:2: BlockName in a file with SwitchName in "
-                                                        "line 1"},
-    {"SwitchName=s1 Nodes=n2\nBlockSizes=2\n", "topology.conf:2: BlockSizes in a file with SwitchName in line 1"},
+    {"BlockName=b1 Nodes=n1\nSwitchName=s1 Nodes=n2\n",
+     "topology.conf:2: SwitchName in a file with BlockName in line 1"},
+    {"SwitchName=s1 Nodes=n2\nBlockName=b1 Nodes=n1\n",
+     "topology.conf:2: BlockName in a file with SwitchName in line 1"},
+    {"SwitchName=s1 Nodes=n2\nBlockSizes=2\n",
+     "topology.conf:2: BlockSizes in a file with SwitchName in line 1"},
     {BLOCKS "BlockSizes=0", "topology.conf:6: BlockSizes: '0' is too small"},
     {BLOCKS "BlockSizes=2,", "topology.conf:6: BlockSizes: '' is empty"},
     {BLOCKS "BlockSizes=2,x", "topology.conf:6: BlockSizes: 'x' is not a number"},

@@ -252,6 +252,9 @@ static void test_places(void)
 }
 
 #define VALID HEAD("2.0") SOCKET("0", "0x1") END SOCKET("1", "0x2") END END "</topology>\n"
+/* Has the number of the machine that it is in. */
+#define PACKAGE_1                                                                                            \
+    "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" gp_index=\"1\"/>"
 #define ENTITIES                                                                                             \
     "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;\"><!ENTITY c \"&b;&b;&b;\">]>"  \
     "<topology version=\"2.0\">&c;</topology>"
@@ -271,11 +274,7 @@ static const struct {
     {"a CPU with a huge number",
      HEAD("2.0") "<object type=\"PU\" os_index=\"4294967294\" cpuset=\"0x1\"/>" END "</topology>",
      "expected"},
-    {"an object inside itself by its number",
-     HEAD(
-         "2.0") "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" gp_index=\"1\"/>" END
-                "</topology>",
-     "expected"},
+    {"an object inside itself by its number", HEAD("2.0") PACKAGE_1 END "</topology>", "expected"},
 };
 
 static void test_bad(void)

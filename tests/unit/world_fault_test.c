@@ -8,6 +8,12 @@
 
 #define ENOUGH_MS 20000 /* a deadline that is not meant to pass, under sanitizers and load too */
 #define SHORT_MS 600    /* one that is */
+#define LATE_MS 8000    /* one of which the fence takes a part */
+
+/* Of 4 nodes with 4 tasks each. */
+#define ALL_RANKS UINT32_C(0xffff)
+#define NODE_1 UINT32_C(0x000f)
+#define NODE_2 UINT32_C(0x00f0)
 
 /* ---- Not up ------------------------------------------------------------------ */
 
@@ -60,6 +66,17 @@ static void body_missing(struct fork_step *step, uint32_t rank, char said[FORK_T
 {
     if (rank != step->row->odd && rank != step->row->odd + 1)
         init_and_say(step, rank, NULL, NULL, said);
+}
+
+/* The silent ones never come, and nobody else is named. */
+static void body_missing_only(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    char text[FORK_TEXT_MAX] = "";
+
+    if ((step->row->silent >> rank & 1) != 0)
+        return;
+    init_and_say(step, rank, NULL, NULL, text);
+    snprintf(said, FORK_TEXT_MAX, "only %.1000s", text);
 }
 
 static void body_init(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
@@ -205,10 +222,31 @@ static const struct fork_row rows[] = {
      .odd = 6, .silent = 1 << 6 | 1 << 7,
      .words = {"rank 6 (task 6) on n2, rank 7 (task 7) on n2 did not come within 0.6 s",
                "exited, crashed, or waits"}},
+    {"rank 0 and another that never come", {4, 4, 4, 2, 1}, SHORT_MS, body_missing_only,
+     .silent = 1 << 0 | 1 << 9,
+     .words = {"only rank 0 (task 0) on n1, rank 9 (task 9) on n3 did not come within 0.6 s"}},
+    {"a leader and another that never come", {4, 4, 4, 2, 1}, SHORT_MS, body_missing_only,
+     .silent = 1 << 4 | 1 << 9,
+     .words = {"only rank 4 (task 4) on n2, rank 9 (task 9) on n3 did not come within 0.6 s"}},
+    {"a rank that never comes, and a node that rank 0 does not see", {4, 4, 4, 2, 1}, SHORT_MS,
+     body_missing_only, .silent = 1 << 9, .no_fence = ALL_RANKS, .blind = NODE_1, .unseen = NODE_2,
+     .words = {"only rank 9 (task 9) on n3 did not come within 0.6 s"}},
+    {"a rank that never comes on that node", {4, 4, 4, 2, 1}, SHORT_MS, body_missing_only,
+     .silent = 1 << 6, .no_fence = ALL_RANKS, .blind = NODE_1, .unseen = NODE_2,
+     .words = {"only rank 6 (task 6) on n2 did not come within 0.6 s"}},
+    {"a rank that never comes, and a node that does not see rank 0", {4, 4, 4, 2, 1}, SHORT_MS,
+     body_missing_only, .silent = 1 << 9, .no_fence = ALL_RANKS, .blind = NODE_2, .unseen = NODE_1,
+     .words = {"only rank 9 (task 9) on n3 did not come within 0.6 s"}},
     {"a rank that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_odd,
-     .odd = 6, .killed = 1 << 6, .words = {"rank 6 (task 6) on n2 did not come to the control connections"}},
+     .odd = 6, .killed = 1 << 6, .words = {"rank 6 (task 6) on n2 did not come within 0.6 s"}},
     {"a leader that dies before it joins", {4, 4, 4, 2, 1}, SHORT_MS, body_init, kill_odd,
      .odd = 4, .killed = 1 << 4, .words = {"rank 4 ", "on n2"}},
+    {"a rank with another tp, without the fence", {4, 4, 4, 2, 1}, LATE_MS, body_other_layout,
+     .odd = 5, .other = {4, 4, 2, 2, 1}, .no_fence = ALL_RANKS,
+     .words = {"rank 5 on n2 was started with tp=2 pp=2 dp=4 order=tp-cp-ep-dp-pp, rank 0 with tp=4 pp=2"}},
+    {"a rank on another node that does not see rank 0", {4, 4, 4, 2, 1}, SHORT_MS, body_other_host,
+     .odd = 4, .no_fence = ALL_RANKS & ~NODE_1, .blind = NODE_2, .unseen = NODE_1,
+     .words = {"rank 4 (task 4): the plan puts it on n2", "this is n7"}},
     {"a leaf that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,
      .odd = 6, .killed = 1 << 6, .words = {"rank 6 on n2 died (seen by rank 4)"}},
     {"a leader that dies later", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies,

@@ -8,6 +8,13 @@
 
 #define ENOUGH_MS 20000 /* a deadline that is not meant to pass, under sanitizers and load too */
 #define SHORT_MS 600    /* one that is */
+#define LATE_MS 8000    /* one of which the fence takes a part */
+
+/* Of 4 nodes with 4 tasks each. */
+#define ALL_RANKS UINT32_C(0xffff)
+#define NODE_1 UINT32_C(0x000f)
+#define NODE_2 UINT32_C(0x00f0)
+#define NODE_3 UINT32_C(0x0f00)
 
 /* ---- Up -------------------------------------------------------------------- */
 
@@ -199,6 +206,16 @@ static void body_up_by_id(struct fork_step *step, uint32_t rank, char said[FORK_
     body_up(step, rank, said);
 }
 
+/* ---- Without the fence -------------------------------------------------------------- */
+
+/* One comes when the others have given the fence up. */
+static void body_up_later(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    if (rank == step->row->odd)
+        fork_pause_ms(LATE_MS / 4 + 300);
+    body_up(step, rank, said);
+}
+
 /* ---- Connections of a backend ----------------------------------------------------- */
 
 /* First to the higher ranks, in an order that differs, then to the lower ones. */
@@ -331,6 +348,21 @@ static const struct fork_row rows[] = {
     {"a tree of three levels", {20, 1, 1, 2, 1}, ENOUGH_MS, body_ends_upward, .words = {"well"}},
     {"groups that need an id", {4, 4, 4, 2, 2}, ENOUGH_MS, body_up_by_id, .words = {"well"},
      .backend = &id_backend},
+    {"a fence that ends nowhere", {4, 4, 4, 2, 2}, LATE_MS, body_up, .words = {"well"},
+     .no_fence = ALL_RANKS},
+    {"rank 0 does not see a leader", {4, 4, 4, 2, 2}, LATE_MS, body_up, .words = {"well"},
+     .no_fence = ALL_RANKS & ~NODE_2, .blind = NODE_1, .unseen = NODE_2},
+    {"a leader does not see rank 0", {4, 4, 4, 2, 2}, LATE_MS, body_up, .words = {"well"},
+     .no_fence = ALL_RANKS & ~NODE_1, .blind = NODE_2, .unseen = NODE_1},
+    {"two leaders do not see each other", {4, 4, 4, 2, 2}, LATE_MS, body_up_by_id, .words = {"well"},
+     .backend = &id_backend, .no_fence = ALL_RANKS & ~NODE_2, .blind = NODE_3, .unseen = NODE_2},
+    {"groups that need an id, without the fence", {4, 4, 4, 2, 2}, LATE_MS, body_up_by_id, .words = {"well"},
+     .backend = &id_backend, .no_fence = ALL_RANKS},
+    {"a leader does not see its own in a tree of three levels", {20, 1, 1, 2, 1}, LATE_MS, body_up,
+     .words = {"well"}, .no_fence = UINT32_MAX & ~(1u << 1), .blind = 1u << 17, .unseen = 1u << 1},
+    {"a leaf that comes late", {4, 4, 4, 2, 2}, LATE_MS, body_up_later, .words = {"well"}, .odd = 6},
+    {"a leader that comes late", {4, 4, 4, 2, 2}, LATE_MS, body_up_later, .words = {"well"}, .odd = 4},
+    {"rank 0 that comes late", {4, 4, 4, 2, 2}, LATE_MS, body_up_later, .words = {"well"}, .odd = 0},
     {"a connection between each two ranks", {2, 4, 4, 1, 1}, ENOUGH_MS, body_pairs, .words = {"well"}},
     {"ends from the first rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_upward, .words = {"well"}},
     {"ends from the last rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_downward, .words = {"well"}},

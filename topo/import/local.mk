@@ -7,6 +7,7 @@ libdtimport_la_SOURCES = \
 	topo/import/import.c topo/import/import.h \
 	topo/import/import_root.c \
 	topo/import/machine_facts.c topo/import/machine_facts.h \
+	topo/import/machine_place.c topo/import/machine_place.h \
 	topo/import/machines.c \
 	topo/import/nvidia_smi.c \
 	topo/import/nvidia_table.c topo/import/nvidia_table.h \

@@ -7,24 +7,20 @@
 #include "draft.h"
 #include "import.h"
 #include "machine_facts.h"
+#include "machine_place.h"
 #include "plain.h"
 
-#define PLACE_MAX 24
 #define THREADS_MAX 8u
 #define LINKS_MAX 64u
 #define SOCKETS_MAX 255u
 #define PACKAGES_MAX 63u
-
-struct place {
-    char text[PLACE_MAX]; /* "" when nothing is said */
-};
 
 struct reader {
     struct dt_topo *topo;
     struct dtrain_error *err;
     enum dt_vendor vendor;
     int sockets[DT_TOPO_NUMAS_MAX]; /* of each NUMA node in the topology */
-    struct place gpus[DT_TOPO_GPUS_MAX], nics[DT_TOPO_NICS_MAX];
+    struct dt_machine_place gpus[DT_TOPO_GPUS_MAX], nics[DT_TOPO_NICS_MAX];
 };
 
 /* What "key value" pairs of a line say. */
@@ -148,16 +144,6 @@ static int find_numa(struct reader *reader, const char *text, int *numa, int *so
                         *numa, *numa);
 }
 
-static int read_place(struct place *place, const char *text, struct dtrain_error *err)
-{
-    if (text == NULL)
-        return 0;
-    if (strlen(text) >= sizeof(place->text))
-        return dt_error_set(err, "place '%s' has more than %zu bytes", text, sizeof(place->text) - 1);
-    strcpy(place->text, text);
-    return 0;
-}
-
 /* "-" where no address is published. */
 static int read_pci(char pci[DT_TOPO_PCI_MAX], const char *text, struct dtrain_error *err)
 {
@@ -176,7 +162,7 @@ static int read_gpu(struct reader *reader, char *rest)
     if (gpu == NULL || read_pci(gpu->pci, dt_plain_word(&rest), err) != 0 ||
         read_pairs(&pairs, rest, err) != 0 ||
         find_numa(reader, pairs.numa, &gpu->numa, &gpu->socket, gpu->cpus) != 0 ||
-        read_place(&reader->gpus[index], pairs.place, err) != 0)
+        dt_machine_place_read(&reader->gpus[index], pairs.place, err) != 0)
         return -1;
     snprintf(gpu->name, sizeof(gpu->name), "GPU%u", index);
     gpu->vendor = reader->vendor;
@@ -204,7 +190,7 @@ static int read_nic(struct reader *reader, char *rest)
         dt_parse_word(&kind, dt_plain_word(&rest), kinds, sizeof(kinds) / sizeof(kinds[0]), "kind", err) ||
         read_pairs(&pairs, rest, err) != 0 ||
         find_numa(reader, pairs.numa, &nic->numa, &nic->socket, nic->cpus) != 0 ||
-        read_place(&reader->nics[index], pairs.place, err) != 0)
+        dt_machine_place_read(&reader->nics[index], pairs.place, err) != 0)
         return -1;
     snprintf(nic->name, sizeof(nic->name), "%s", name);
     nic->kind = (enum dt_nic_kind)kind;
@@ -278,56 +264,18 @@ static int read_line(struct reader *reader, char *line)
     return dt_error_set(reader->err, "'%s' is not understood", word);
 }
 
-/* Parts that two places have in common from the host bridge on; *is_same: all. */
-static uint32_t count_common(const char *a, const char *b, bool *is_same)
+static struct dt_machine_spot gpu_spot(const struct reader *reader, uint32_t gpu)
 {
-    uint32_t parts = 0;
+    const struct dt_topo_gpu *it = &reader->topo->gpus[gpu];
 
-    for (;;) {
-        size_t length = strcspn(a, "/");
-
-        *is_same = length == strcspn(b, "/") && strncmp(a, b, length) == 0;
-        if (!*is_same || length == 0)
-            return parts;
-        parts++;
-        a += length;
-        b += length;
-        if (*a == '\0' || *b == '\0') {
-            *is_same = *a == *b;
-            return parts;
-        }
-        a++;
-        b++;
-    }
+    return (struct dt_machine_spot){&reader->gpus[gpu], it->numa, it->socket};
 }
 
-struct spot {
-    const struct place *place;
-    int numa, socket;
-};
-
-static enum dt_path find_path(struct spot a, struct spot b)
+static struct dt_machine_spot nic_spot(const struct reader *reader, uint32_t nic)
 {
-    bool is_same;
-    uint32_t common = count_common(a.place->text, b.place->text, &is_same);
+    const struct dt_topo_nic *it = &reader->topo->nics[nic];
 
-    if (common > 1)
-        return is_same ? DT_PATH_SWITCH : DT_PATH_SWITCHES;
-    if (common == 1)
-        return DT_PATH_BRIDGE;
-    if (a.numa == b.numa)
-        return DT_PATH_NUMA;
-    return a.socket == b.socket ? DT_PATH_SOCKET : DT_PATH_SYSTEM;
-}
-
-static struct spot gpu_spot(const struct reader *reader, uint32_t gpu)
-{
-    return (struct spot){&reader->gpus[gpu], reader->topo->gpus[gpu].numa, reader->topo->gpus[gpu].socket};
-}
-
-static struct spot nic_spot(const struct reader *reader, uint32_t nic)
-{
-    return (struct spot){&reader->nics[nic], reader->topo->nics[nic].numa, reader->topo->nics[nic].socket};
+    return (struct dt_machine_spot){&reader->nics[nic], it->numa, it->socket};
 }
 
 /* The PCI paths; links of their own stay. */
@@ -336,12 +284,14 @@ static void set_paths(struct reader *reader)
     struct dt_topo *topo = reader->topo;
 
     for (uint32_t i = 0; i < topo->gpu_count; i++) {
-        for (uint32_t j = 0; j < i; j++)
+        for (uint32_t j = 0; j < i; j++) {
+            enum dt_path path = dt_machine_place_path(gpu_spot(reader, i), gpu_spot(reader, j));
+
             if (topo->gpu_path[i][j].path == DT_PATH_UNKNOWN)
-                dt_draft_link_gpus(topo, i, j, (struct dt_path_info){
-                                                   find_path(gpu_spot(reader, i), gpu_spot(reader, j)), 0});
+                dt_draft_link_gpus(topo, i, j, (struct dt_path_info){path, 0});
+        }
         for (uint32_t j = 0; j < topo->nic_count; j++)
-            topo->nic_path[i][j].path = find_path(gpu_spot(reader, i), nic_spot(reader, j));
+            topo->nic_path[i][j].path = dt_machine_place_path(gpu_spot(reader, i), nic_spot(reader, j));
     }
 }
 

@@ -193,7 +193,7 @@ static struct dt_path_info find_gpu_path(const struct dt_nccl_tree *tree, uint32
     uint32_t switched = there.switched < back.switched ? there.switched : back.switched;
 
     if (direct > 0)
-        return (struct dt_path_info){there.is_xgmi ? DT_PATH_XGMI : DT_PATH_NVLINK,
+        return (struct dt_path_info){there.is_xgmi || back.is_xgmi ? DT_PATH_XGMI : DT_PATH_NVLINK,
                                      (uint16_t)(direct < UINT16_MAX ? direct : UINT16_MAX)};
     if (switched > 0)
         return (struct dt_path_info){DT_PATH_NVSWITCH,

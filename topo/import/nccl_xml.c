@@ -188,13 +188,15 @@ static int start_link(struct reader *reader, const char **attributes, bool is_xg
         return dt_error_set(reader->err, "a link outside of a <gpu> or without target");
     if (tree->link_count == DT_NCCL_LINKS_MAX)
         return dt_error_set(reader->err, "more than %u links: expected at most that many", DT_NCCL_LINKS_MAX);
-    if (dt_draft_pci(link->target, target, reader->err) != 0 ||
-        dt_parse_u32(&count, find_attribute(attributes, "count"), 1, LINKS_MAX, "count", reader->err) != 0 ||
+    if (dt_parse_u32(&count, find_attribute(attributes, "count"), 1, LINKS_MAX, "count", reader->err) != 0 ||
         read_hex(&class_code, attributes, "tclass", reader->err) != 0)
+        return -1;
+    link->is_to_switch = class_code >> 8 == CLASS_NVSWITCH;
+    /* A switch that a virtual machine does not see is written as fffffff:ffff:ff. */
+    if (!link->is_to_switch && dt_draft_pci(link->target, target, reader->err) != 0)
         return -1;
     link->gpu = reader->levels[reader->depth].gpu;
     link->is_xgmi = is_xgmi;
-    link->is_to_switch = class_code >> 8 == CLASS_NVSWITCH;
     link->count = (uint16_t)count;
     tree->link_count++;
     return 0;

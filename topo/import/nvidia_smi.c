@@ -28,13 +28,32 @@ bool dt_nvidia_smi_recognises(const char *text, size_t size)
     return is_table;
 }
 
+static int add_numas(struct dt_topo *topo, const struct dt_topo_gpu *gpu, hwloc_const_bitmap_t nodes,
+                     bool has_memory, struct dtrain_error *err)
+{
+    unsigned node;
+
+    hwloc_bitmap_foreach_begin(node, nodes)
+    {
+        struct dt_topo_numa *numa = dt_draft_numa(topo, node, err);
+
+        if (numa == NULL)
+            return -1;
+        if ((int)node == gpu->numa)
+            hwloc_bitmap_or(numa->cpus, numa->cpus, gpu->cpus);
+        else if (has_memory)
+            numa->is_gpu_memory = true;
+    }
+    hwloc_bitmap_foreach_end();
+    return 0;
+}
+
 static int read_affinity(struct dt_topo *topo, struct dt_topo_gpu *gpu, const struct dt_nvidia_row *row,
                          struct dtrain_error *err)
 {
     hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
     bool has_memory = row->gpu_numa != NULL;
     int rc = -1;
-    unsigned node;
 
     if (nodes == NULL)
         return dt_error_memory(err, DT_DRAFT_CPUS_MAX / 8, "a set of NUMA nodes");
@@ -47,22 +66,19 @@ static int read_affinity(struct dt_topo *topo, struct dt_topo_gpu *gpu, const st
         gpu->numa = hwloc_bitmap_first(nodes);
     if (has_memory && dt_draft_cpus_list(nodes, row->gpu_numa, err) != 0)
         goto out;
-    hwloc_bitmap_foreach_begin(node, nodes)
-    {
-        struct dt_topo_numa *numa = dt_draft_numa(topo, node, err);
-
-        if (numa == NULL)
-            goto out;
-        if ((int)node == gpu->numa)
-            hwloc_bitmap_or(numa->cpus, numa->cpus, gpu->cpus);
-        else if (has_memory)
-            numa->is_gpu_memory = true;
-    }
-    hwloc_bitmap_foreach_end();
-    rc = 0;
+    rc = add_numas(topo, gpu, nodes, has_memory, err);
 out:
     hwloc_bitmap_free(nodes);
     return rc;
+}
+
+/* A node that one row calls memory, although it is another GPU's own. */
+static void clear_own_memory(struct dt_topo *topo)
+{
+    for (uint32_t i = 0; i < topo->gpu_count; i++)
+        for (uint32_t j = 0; j < topo->numa_count; j++)
+            if (topo->numas[j].os_index == topo->gpus[i].numa)
+                topo->numas[j].is_gpu_memory = false;
 }
 
 static int add_devices(struct dt_topo *topo, const struct dt_nvidia_table *table, struct dtrain_error *err)
@@ -132,6 +148,7 @@ static int fill(struct dt_topo *topo, void *state, char *plain, struct dtrain_er
 
     if (dt_nvidia_table_read(table, plain, err) != 0 || add_devices(topo, table, err) != 0)
         return -1;
+    clear_own_memory(topo);
     set_paths(topo, table);
     dt_draft_judge_nics(topo);
     return 0;

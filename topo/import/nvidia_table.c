@@ -248,16 +248,6 @@ static void read_legend(struct dt_nvidia_table *table, char *rest)
     }
 }
 
-static char *next_filled_line(char **rest)
-{
-    char *line;
-
-    do
-        line = dt_plain_line(rest);
-    while (line != NULL && line[strspn(line, " \t")] == '\0');
-    return line;
-}
-
 static bool is_end(const char *line)
 {
     return line == NULL || strncmp(line, "Legend:", 7) == 0 || strncmp(line, "NIC Legend:", 11) == 0;
@@ -274,17 +264,17 @@ static void mirror_rows(struct dt_nvidia_table *table, uint32_t first)
 
 int dt_nvidia_table_read(struct dt_nvidia_table *table, char *plain, struct dtrain_error *err)
 {
-    char *line = next_filled_line(&plain);
+    char *line = dt_plain_filled_line(&plain);
 
     while (line != NULL && !dt_nvidia_table_is_header(line))
-        line = next_filled_line(&plain);
+        line = dt_plain_filled_line(&plain);
     if (line == NULL)
         return dt_error_set(err, "no line with the columns GPU0, GPU1 ...: expected the text of "
                                  "`nvidia-smi topo -m`");
     if (read_header(table, line, err) != 0)
         return -1;
     for (uint32_t i = 0; i < table->count; i++) {
-        line = next_filled_line(&plain);
+        line = dt_plain_filled_line(&plain);
         if (is_end(line) && !table->rows[i].is_gpu && table->rows[i - 1].is_gpu) {
             mirror_rows(table, i);
             break;

@@ -60,6 +60,16 @@ char *dt_plain_line(char **rest)
     return **rest == '\0' ? NULL : cut(rest, "\n");
 }
 
+char *dt_plain_filled_line(char **rest)
+{
+    char *line;
+
+    do
+        line = dt_plain_line(rest);
+    while (line != NULL && line[strspn(line, " \t")] == '\0');
+    return line;
+}
+
 char *dt_plain_word(char **rest)
 {
     *rest += strspn(*rest, " \t\n");

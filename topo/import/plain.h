@@ -11,6 +11,7 @@ int dt_plain_copy(char **plain, const char *text, size_t size, struct dtrain_err
 
 /* Cuts off the next line, or word between blanks, and moves *rest behind it; NULL when there is none. */
 char *dt_plain_line(char **rest);
+char *dt_plain_filled_line(char **rest); /* the next that is not blank */
 char *dt_plain_word(char **rest);
 
 #endif

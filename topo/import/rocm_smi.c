@@ -141,7 +141,7 @@ static int check_symmetry(const struct text *text, enum table table, struct dtra
 
 static int read_matrix(struct text *text, enum table table, char **rest, struct dtrain_error *err)
 {
-    char *line = dt_plain_line(rest);
+    char *line = dt_plain_filled_line(rest);
 
     if (text->has[table])
         return dt_error_set(err, "'%s' stands there twice: expected the tables of one node",
@@ -152,7 +152,7 @@ static int read_matrix(struct text *text, enum table table, char **rest, struct 
     if (read_heading(text, table, line, err) != 0)
         return -1;
     for (uint32_t i = 0; i < text->count; i++) {
-        line = dt_plain_line(rest);
+        line = dt_plain_filled_line(rest);
         if (line == NULL)
             return dt_error_set(err, "'%s' ends after %u rows: expected %u, one for each GPU",
                                 tables[table].title, i, text->count);
