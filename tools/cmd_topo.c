@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-static int print_view(struct dt_out *out, const struct dt_topo_view *view, const struct dt_plan_options *options,
-                      struct dtrain_error *err)
+static int print_view(struct dt_out *out, const struct dt_topo_view *view,
+                      const struct dt_plan_options *options, struct dtrain_error *err)
 {
     if (options->is_svg)
         return dt_topo_svg_print(out, view, err);

@@ -167,5 +167,46 @@ int dt_option_table_bytes(uint64_t *bytes, const char *text, const char *what, s
         *bytes *= units[i].factor;
         return 0;
     }
-    return dt_error_set(err, "%s=%.64s is not understood: expected bytes such as 4096, 500M or 12G", what, text);
+    return dt_error_set(err, "%s=%.64s is not understood: expected bytes such as 4096, 500M or 12G", what,
+                        text);
+}
+
+/* ---- What several tables have ---- */
+
+int dt_option_table_json(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)value;
+    (void)err;
+    options->is_json = true;
+    return 0;
+}
+
+int dt_option_table_svg(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)value;
+    (void)err;
+    options->is_svg = true;
+    return 0;
+}
+
+int dt_option_table_machine(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)err;
+    options->source.machine = value;
+    return 0;
+}
+
+int dt_option_table_file(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)err;
+    options->source.file = value;
+    return 0;
+}
+
+int dt_option_table_help(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
+{
+    (void)value;
+    (void)err;
+    options->is_help = true;
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* option_table.h - a command line by a table of options and the layout's options, which each command takes. */
+/* option_table.h - a command line by a table of options, and by the layout's, which each command takes. */
 #ifndef DT_TOOLS_OPTION_TABLE_H
 #define DT_TOOLS_OPTION_TABLE_H
 
@@ -15,5 +15,12 @@ void dt_option_table_usage(struct dt_out *out, const struct dt_plan_option *tabl
 
 /* "4096", "12G": K, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024. At most DT_PLAN_BYTES_MAX. */
 int dt_option_table_bytes(uint64_t *bytes, const char *text, const char *what, struct dtrain_error *err);
+
+/* What the rows that several tables have apply. */
+int dt_option_table_json(struct dt_plan_options *options, const char *value, struct dtrain_error *err);
+int dt_option_table_svg(struct dt_plan_options *options, const char *value, struct dtrain_error *err);
+int dt_option_table_machine(struct dt_plan_options *options, const char *value, struct dtrain_error *err);
+int dt_option_table_file(struct dt_plan_options *options, const char *value, struct dtrain_error *err);
+int dt_option_table_help(struct dt_plan_options *options, const char *value, struct dtrain_error *err);
 
 #endif

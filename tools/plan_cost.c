@@ -18,10 +18,12 @@ static const enum dt_axis axis_of[DT_COST_AXIS_COUNT] = {DT_TP, DT_DP, DT_PP};
 static enum dt_cost_way way_of_path(enum dt_path path)
 {
     static const enum dt_cost_way ways[DT_PATH_COUNT] = {
-        [DT_PATH_SELF] = DT_COST_INSIDE,  [DT_PATH_NVLINK] = DT_COST_LINK, [DT_PATH_NVSWITCH] = DT_COST_LINK,
-        [DT_PATH_XGMI] = DT_COST_LINK,    [DT_PATH_XELINK] = DT_COST_LINK, [DT_PATH_SWITCH] = DT_COST_PCIE,
-        [DT_PATH_SWITCHES] = DT_COST_PCIE, [DT_PATH_BRIDGE] = DT_COST_PCIE, [DT_PATH_NUMA] = DT_COST_HOST,
-        [DT_PATH_SOCKET] = DT_COST_HOST,   [DT_PATH_SYSTEM] = DT_COST_HOST,  [DT_PATH_UNKNOWN] = DT_COST_INSIDE,
+        [DT_PATH_SELF] = DT_COST_INSIDE,   [DT_PATH_NVLINK] = DT_COST_LINK,
+        [DT_PATH_NVSWITCH] = DT_COST_LINK, [DT_PATH_XGMI] = DT_COST_LINK,
+        [DT_PATH_XELINK] = DT_COST_LINK,   [DT_PATH_SWITCH] = DT_COST_PCIE,
+        [DT_PATH_SWITCHES] = DT_COST_PCIE, [DT_PATH_BRIDGE] = DT_COST_PCIE,
+        [DT_PATH_NUMA] = DT_COST_HOST,     [DT_PATH_SOCKET] = DT_COST_HOST,
+        [DT_PATH_SYSTEM] = DT_COST_HOST,   [DT_PATH_UNKNOWN] = DT_COST_INSIDE,
     };
 
     return ways[path];
@@ -63,7 +65,8 @@ static void add_send(struct walk *walk, enum dt_cost_axis axis, uint32_t local, 
     if (peer >= first && peer - first < dt_plan_node_tasks(walk->plan, walk->node)) {
         int to = binding->tasks[peer - first].gpu;
 
-        way = task->gpu < 0 || to < 0 ? DT_COST_INSIDE : way_of_path(walk->topo->gpu_path[task->gpu][to].path);
+        way =
+            task->gpu < 0 || to < 0 ? DT_COST_INSIDE : way_of_path(walk->topo->gpu_path[task->gpu][to].path);
     } else if (task->nic >= 0) {
         walk->nic_bytes[task->nic] += bytes;
     }
@@ -90,9 +93,11 @@ static void add_rank(struct walk *walk, uint32_t local, const uint64_t bytes[DT_
         uint64_t volume = bytes[axis_of[axis]];
 
         if (axis == DT_COST_PP && at > 0)
-            add_send(walk, axis, local, dt_group_member(layout, DT_DENSE, axes_of[axis], index, at - 1), volume);
+            add_send(walk, axis, local, dt_group_member(layout, DT_DENSE, axes_of[axis], index, at - 1),
+                     volume);
         if (axis == DT_COST_PP && at + 1 < size)
-            add_send(walk, axis, local, dt_group_member(layout, DT_DENSE, axes_of[axis], index, at + 1), volume);
+            add_send(walk, axis, local, dt_group_member(layout, DT_DENSE, axes_of[axis], index, at + 1),
+                     volume);
         if (axis != DT_COST_PP && size > 1)
             add_send(walk, axis, local,
                      dt_group_member(layout, DT_DENSE, axes_of[axis], index, (at + 1) % size),
@@ -131,7 +136,8 @@ static int find_leaves(uint32_t **leaves, const struct dt_plan *plan, const stru
     return 0;
 }
 
-static int check_sums(const struct dt_plan *plan, const uint64_t bytes[DT_AXIS_COUNT], struct dtrain_error *err)
+static int check_sums(const struct dt_plan *plan, const uint64_t bytes[DT_AXIS_COUNT],
+                      struct dtrain_error *err)
 {
     for (unsigned axis = 0; axis < DT_COST_AXIS_COUNT; axis++)
         if (bytes[axis_of[axis]] > SUM_MAX / dt_plan_world(plan))
@@ -178,7 +184,7 @@ const char *dt_plan_cost_bytes(char buf[DT_COST_BYTES_MAX], uint64_t bytes)
         value /= 1000;
         unit++;
     }
-    snprintf(buf, DT_COST_BYTES_MAX, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit]);
+    snprintf(buf, DT_COST_BYTES_MAX, "%.*f %s", (value < 9.995) + (value < 99.95), value, units[unit]);
     return buf;
 }
 
@@ -219,7 +225,8 @@ static void add_row(struct dt_table *table, const struct dt_plan_cost *cost, uns
     }
 }
 
-static void print_busiest(struct dt_out *out, const struct dt_plan_cost *cost, const struct dt_plan_place *place)
+static void print_busiest(struct dt_out *out, const struct dt_plan_cost *cost,
+                          const struct dt_plan_place *place)
 {
     char text[DT_COST_BYTES_MAX];
 
@@ -231,8 +238,8 @@ static void print_busiest(struct dt_out *out, const struct dt_plan_cost *cost, c
                   dt_plan_cost_bytes(text, cost->busiest_bytes));
 }
 
-int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost, const struct dt_plan_place *place,
-                            struct dtrain_error *err)
+int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost,
+                            const struct dt_plan_place *place, struct dtrain_error *err)
 {
     static const char *const titles[] = {"axis", "size", "NVLink, xGMI", "PCIe", "host, sockets", "not known",
                                          "NIC",  "of it above leaf switches", NULL};
@@ -260,8 +267,8 @@ static const char *const way_words[DT_COST_WAY_COUNT] = {"NVLink or xGMI", "PCIe
                                                         "paths not known", "NIC",
                                                         "switches above the leaves"};
 
-void dt_plan_cost_line(char *text, size_t size, const struct dt_plan_cost *cost, const struct dt_plan_place *place,
-                       enum dt_cost_axis axis)
+void dt_plan_cost_line(char *text, size_t size, const struct dt_plan_cost *cost,
+                       const struct dt_plan_place *place, enum dt_cost_axis axis)
 {
     bool is_bytes = has_bytes(cost);
     char bytes[DT_COST_BYTES_MAX];
@@ -297,7 +304,8 @@ static void json_ways(struct dt_out *out, const char *key, const uint64_t values
     dt_out_text(out, "}");
 }
 
-void dt_plan_cost_print_json(struct dt_out *out, const struct dt_plan_cost *cost, const struct dt_plan_place *place)
+void dt_plan_cost_print_json(struct dt_out *out, const struct dt_plan_cost *cost,
+                             const struct dt_plan_place *place)
 {
     dt_out_text(out, "{");
     for (unsigned axis = 0; axis < DT_COST_AXIS_COUNT; axis++) {

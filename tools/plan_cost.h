@@ -34,21 +34,25 @@ struct dt_plan_cost {
     int busiest_nic; /* index into topo->nics */
 };
 
-/* bytes by enum dt_axis: V of tp, dp and pp. switches: NULL: not known. Refuses sums that 64 bits cannot hold. */
+/*
+ * bytes by enum dt_axis: V of tp, dp and pp. switches NULL: not known. Refuses
+ * sums that 64 bits cannot hold.
+ */
 int dt_plan_cost_init(struct dt_plan_cost *cost, const struct dt_plan_place *place,
                       const uint64_t bytes[DT_AXIS_COUNT], const struct dt_switches *switches,
                       struct dtrain_error *err);
 
 /* Bytes, or how many sends where no bytes were given. */
-int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost, const struct dt_plan_place *place,
-                            struct dtrain_error *err);
+int dt_plan_cost_print_text(struct dt_out *out, const struct dt_plan_cost *cost,
+                            const struct dt_plan_place *place, struct dtrain_error *err);
 
 /* {"tp": {"size", "sends": {"link", ...}, "bytes": {...}}, ..., "busiest_nic": {"node", "nic", "bytes"}} */
-void dt_plan_cost_print_json(struct dt_out *out, const struct dt_plan_cost *cost, const struct dt_plan_place *place);
+void dt_plan_cost_print_json(struct dt_out *out, const struct dt_plan_cost *cost,
+                             const struct dt_plan_place *place);
 
 /* "dp 4: 1.50 TB by NVLink, 20.0 GB by NIC", cut to fit. */
-void dt_plan_cost_line(char *text, size_t size, const struct dt_plan_cost *cost, const struct dt_plan_place *place,
-                       enum dt_cost_axis axis);
+void dt_plan_cost_line(char *text, size_t size, const struct dt_plan_cost *cost,
+                       const struct dt_plan_place *place, enum dt_cost_axis axis);
 
 /* "1.50 TB"; at most three digits of a unit count. Returns buf. */
 #define DT_COST_BYTES_MAX 16

@@ -22,8 +22,9 @@ static void machine_clear(struct machine *machine)
     dt_topo_destroy(machine->topo);
 }
 
-static int machine_init(struct machine *machine, const struct dt_plan *plan, const struct dt_plan_options *options,
-                        const struct dt_switches *switches, struct dtrain_error *err)
+static int machine_init(struct machine *machine, const struct dt_plan *plan,
+                        const struct dt_plan_options *options, const struct dt_switches *switches,
+                        struct dtrain_error *err)
 {
     machine->topo = NULL;
     machine->place = NULL;
@@ -35,8 +36,9 @@ static int machine_init(struct machine *machine, const struct dt_plan *plan, con
     return -1;
 }
 
-int dt_plan_machine_print_text(struct dt_out *out, const struct dt_plan *plan, const struct dt_plan_options *options,
-                               const struct dt_switches *switches, struct dtrain_error *err)
+int dt_plan_machine_print_text(struct dt_out *out, const struct dt_plan *plan,
+                               const struct dt_plan_options *options, const struct dt_switches *switches,
+                               struct dtrain_error *err)
 {
     struct machine machine;
     int rc;
@@ -52,8 +54,9 @@ int dt_plan_machine_print_text(struct dt_out *out, const struct dt_plan *plan, c
     return rc;
 }
 
-int dt_plan_machine_print_json(struct dt_out *out, const struct dt_plan *plan, const struct dt_plan_options *options,
-                               const struct dt_switches *switches, struct dtrain_error *err)
+int dt_plan_machine_print_json(struct dt_out *out, const struct dt_plan *plan,
+                               const struct dt_plan_options *options, const struct dt_switches *switches,
+                               struct dtrain_error *err)
 {
     struct machine machine;
 
@@ -69,8 +72,9 @@ int dt_plan_machine_print_json(struct dt_out *out, const struct dt_plan *plan, c
     return 0;
 }
 
-int dt_plan_machine_print_svg(struct dt_out *out, const struct dt_plan *plan, const struct dt_plan_options *options,
-                              const struct dt_switches *switches, struct dtrain_error *err)
+int dt_plan_machine_print_svg(struct dt_out *out, const struct dt_plan *plan,
+                              const struct dt_plan_options *options, const struct dt_switches *switches,
+                              struct dtrain_error *err)
 {
     struct machine machine;
 

@@ -67,36 +67,6 @@ static int apply_rank(struct dt_plan_options *options, const char *value, struct
     return dt_parse_u32(&options->rank, value, 0, DT_WORLD_MAX - 1, "--rank", err);
 }
 
-static int apply_json(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_json = true;
-    return 0;
-}
-
-static int apply_svg(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_svg = true;
-    return 0;
-}
-
-static int apply_machine(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)err;
-    options->source.machine = value;
-    return 0;
-}
-
-static int apply_topology(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)err;
-    options->source.file = value;
-    return 0;
-}
-
 static int apply_bytes_tp(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
 {
     return dt_option_table_bytes(&options->bytes[DT_TP], value, "--bytes-tp", err);
@@ -120,14 +90,6 @@ static int apply_wire(struct dt_plan_options *options, const char *value, struct
     return 0;
 }
 
-static int apply_help(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_help = true;
-    return 0;
-}
-
 static const struct dt_plan_option table[] = {
     {"nodes", 'N', "LIST|N", "names such as 'n[1-4]', or how many", apply_nodes},
     {"nodelist", 'w', "LIST", "the same", apply_nodes},
@@ -144,16 +106,19 @@ static const struct dt_plan_option table[] = {
     {"rank", 0, "R", "one rank's place and groups, not the whole plan", apply_rank},
     {"groups", 0, "SETS", "groups to list with --json or --rank, such as tp,dp-cp", apply_groups},
     {"expert-groups", 0, "SETS", "the same for the expert grid, such as ep,tp-ep", apply_expert_groups},
-    {"machine", 0, "NAME", "the nodes are such machines: show each task's GPU, cores and NIC", apply_machine},
+    {"machine", 0, "NAME", "the nodes are such machines: show each task's GPU, cores and NIC",
+     dt_option_table_machine},
     {"topology", 0, "FILE", "the nodes are as this file says: any that 'dtrain topo --file' reads",
-     apply_topology},
-    {"bytes-tp", 0, "BYTES", "what a rank all-reduces in its tp group in a step, such as 12G", apply_bytes_tp},
+     dt_option_table_file},
+    {"bytes-tp", 0, "BYTES", "what a rank all-reduces in its tp group in a step, such as 12G",
+     apply_bytes_tp},
     {"bytes-dp", 0, "BYTES", "the same for dp: the gradients of a rank", apply_bytes_dp},
-    {"bytes-pp", 0, "BYTES", "what a rank sends the next stage in a step; as much comes back", apply_bytes_pp},
-    {"json", 0, NULL, "print JSON", apply_json},
-    {"svg", 0, NULL, "draw the nodes and their tasks, with --machine or --topology", apply_svg},
+    {"bytes-pp", 0, "BYTES", "what a rank sends the next stage in a step; as much comes back",
+     apply_bytes_pp},
+    {"json", 0, NULL, "print JSON", dt_option_table_json},
+    {"svg", 0, NULL, "draw the nodes and their tasks, with --machine or --topology", dt_option_table_svg},
     {"wire", 0, NULL, "print the value of SLURM_DTRAIN_PLAN", apply_wire},
-    {"help", 'h', NULL, "show this", apply_help},
+    {"help", 'h', NULL, "show this", dt_option_table_help},
 };
 
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))

@@ -1,4 +1,4 @@
-/* plan_options.h - the options of `dtrain plan` and `dtrain topo`: those of srun that decide the layout, and their own. */
+/* plan_options.h - the options of `dtrain plan`, some of them `dtrain topo`'s, too: srun's and its own. */
 #ifndef DT_TOOLS_PLAN_OPTIONS_H
 #define DT_TOOLS_PLAN_OPTIONS_H
 

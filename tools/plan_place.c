@@ -65,10 +65,11 @@ static int find_shape(struct dt_plan_place *place, uint32_t node, uint32_t **gro
         }
     }
     if (place->shape_count == DT_PLAN_SHAPES_MAX)
-        return dt_error_set(err,
-                            "tasks of %s: the %u nodes before it are grouped in %u ways already: give the nodes "
-                            "counts of tasks that tp divides",
-                            dt_plan_node_name(place->plan, node), node, DT_PLAN_SHAPES_MAX);
+        return dt_error_set(
+            err,
+            "tasks of %s: the %u nodes before it are grouped in %u ways already: give the nodes "
+            "counts of tasks that tp divides",
+            dt_plan_node_name(place->plan, node), node, DT_PLAN_SHAPES_MAX);
     shape = &place->shapes[place->shape_count];
     *shape = (struct shape){.first_node = node, .groups = *groups};
     *groups = NULL;
@@ -148,7 +149,8 @@ static struct dt_topo_view view_of(const struct dt_plan_place *place, const stru
 /* ---- Text ---- */
 
 /* The hostlist of all nodes of a shape; malloc'd. */
-static int nodes_text(char **text, const struct dt_plan_place *place, uint32_t shape, struct dtrain_error *err)
+static int nodes_text(char **text, const struct dt_plan_place *place, uint32_t shape,
+                      struct dtrain_error *err)
 {
     uint32_t nodes = dt_plan_node_count(place->plan), count = 0;
     const char **names = malloc(nodes * sizeof(*names));
@@ -164,7 +166,8 @@ static int nodes_text(char **text, const struct dt_plan_place *place, uint32_t s
     return rc;
 }
 
-static int print_shape(struct dt_out *out, const struct dt_plan_place *place, uint32_t i, struct dtrain_error *err)
+static int print_shape(struct dt_out *out, const struct dt_plan_place *place, uint32_t i,
+                       struct dtrain_error *err)
 {
     const struct shape *shape = &place->shapes[i];
     const struct dt_topo_view view = view_of(place, shape);
@@ -185,7 +188,8 @@ int dt_plan_place_print_text(struct dt_out *out, const struct dt_plan_place *pla
 {
     char summary[DT_TOPO_SUMMARY_MAX];
 
-    dt_out_printf(out, "\nEach node is %s: %s\n", dt_topo_title(place->topo), dt_topo_summary(summary, place->topo));
+    dt_out_printf(out, "\nEach node is %s: %s\n", dt_topo_title(place->topo),
+                  dt_topo_summary(summary, place->topo));
     for (uint32_t i = 0; i < place->shape_count; i++)
         if (print_shape(out, place, i, err) != 0)
             return -1;

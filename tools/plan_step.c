@@ -303,8 +303,8 @@ void dt_plan_step_inputs(const struct dt_plan_step *step, struct dt_plan_inputs 
     inputs->procids = step->procids;
 }
 
-int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step, const struct dt_plan_options *options,
-                      struct dtrain_error *err)
+int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step,
+                      const struct dt_plan_options *options, struct dtrain_error *err)
 {
     struct dt_plan_inputs inputs = {
         .request = dt_request_layout(&options->request),

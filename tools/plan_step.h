@@ -26,7 +26,7 @@ int dt_plan_step_order(struct dt_plan_step *step, const struct dt_switches *swit
 void dt_plan_step_inputs(const struct dt_plan_step *step, struct dt_plan_inputs *inputs);
 
 /* The plan of the step with the layout of the options. The caller frees with dt_plan_destroy(). */
-int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step, const struct dt_plan_options *options,
-                      struct dtrain_error *err);
+int dt_plan_step_plan(struct dt_plan **plan, const struct dt_plan_step *step,
+                      const struct dt_plan_options *options, struct dtrain_error *err);
 
 #endif

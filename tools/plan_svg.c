@@ -54,8 +54,8 @@ static struct grid grid_of(const struct dt_plan_place *place)
     grid.cells = min_u32(grid.cells, CELLS_MAX);
     grid.cell_columns = min_u32(grid.cells, 8);
     grid.node_width = 2 * NODE_PAD + (int)grid.cell_columns * (CELL + CELL_GAP) - CELL_GAP;
-    grid.node_height =
-        NODE_HEAD + NODE_PAD + (int)ceil_div(grid.cells, grid.cell_columns) * (CELL_HEIGHT + CELL_GAP) - CELL_GAP;
+    grid.node_height = NODE_HEAD + NODE_PAD +
+                       (int)ceil_div(grid.cells, grid.cell_columns) * (CELL_HEIGHT + CELL_GAP) - CELL_GAP;
     grid.node_columns = (uint32_t)((ROW_MAX + NODE_GAP) / (grid.node_width + NODE_GAP));
     if (grid.node_columns == 0)
         grid.node_columns = 1;
@@ -66,8 +66,8 @@ static struct grid grid_of(const struct dt_plan_place *place)
 static struct dt_box cell_box(const struct grid *grid, struct dt_box node, uint32_t cell)
 {
     return (struct dt_box){node.x + NODE_PAD + (int)(cell % grid->cell_columns) * (CELL + CELL_GAP),
-                           node.y + NODE_HEAD + (int)(cell / grid->cell_columns) * (CELL_HEIGHT + CELL_GAP), CELL,
-                           CELL_HEIGHT};
+                           node.y + NODE_HEAD + (int)(cell / grid->cell_columns) * (CELL_HEIGHT + CELL_GAP),
+                           CELL, CELL_HEIGHT};
 }
 
 static void cell_line(struct dt_out *out, struct dt_box box, int line, const struct dt_svg_font *font,
@@ -142,14 +142,16 @@ static void draw_cells(struct dt_out *out, const struct grid *grid, struct dt_bo
             draw_free(out, cell_box(grid, node, i), i);
 }
 
-static void draw_node(struct dt_out *out, const struct grid *grid, const struct dt_plan_place *place, uint32_t node)
+static void draw_node(struct dt_out *out, const struct grid *grid, const struct dt_plan_place *place,
+                      uint32_t node)
 {
-    const struct dt_svg_paint paint = {.fill = "#f4f6f8", .stroke = "#c5ced8", .stroke_width = 1, .radius = 8};
+    const struct dt_svg_paint paint = {
+        .fill = "#f4f6f8", .stroke = "#c5ced8", .stroke_width = 1, .radius = 8};
     const struct dt_topo_view view = {dt_plan_place_topo(place), dt_plan_place_binding(place, node),
                                       dt_plan_place_plan(place), node};
     struct dt_box box = {MARGIN + (int)(node % grid->node_columns) * (grid->node_width + NODE_GAP),
-                         TOP + (int)(node / grid->node_columns) * (grid->node_height + NODE_GAP), grid->node_width,
-                         grid->node_height};
+                         TOP + (int)(node / grid->node_columns) * (grid->node_height + NODE_GAP),
+                         grid->node_width, grid->node_height};
 
     dt_svg_box(out, box, &paint, NULL);
     dt_svg_text(out, box.x + NODE_PAD, box.y + 18, box.w - 2 * NODE_PAD, &font_head,
@@ -164,8 +166,8 @@ static void draw_title(struct dt_out *out, const struct dt_plan_place *place, in
     const struct dt_plan *plan = dt_plan_place_plan(place);
     char text[TEXT_MAX], order[DT_ORDER_MAX];
 
-    snprintf(text, sizeof(text), "%u ranks on %u nodes, each %s", dt_plan_world(plan), dt_plan_node_count(plan),
-             dt_topo_title(dt_plan_place_topo(place)));
+    snprintf(text, sizeof(text), "%u ranks on %u nodes, each %s", dt_plan_world(plan),
+             dt_plan_node_count(plan), dt_topo_title(dt_plan_place_topo(place)));
     dt_svg_text(out, MARGIN, 32, width - 2 * MARGIN, &font_title, text);
     snprintf(text, sizeof(text), "order %s; ranks of one colour in a node are one tensor-parallel group",
              dt_layout_order_text(dt_plan_layout(plan), order));

@@ -37,15 +37,16 @@ static void escape(struct dt_out *out, const char *text, size_t n)
 
 void dt_svg_open(struct dt_out *out, int width, int height, const char *title)
 {
-    dt_out_printf(out,
-                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
-                  "<title>",
-                  width, height, width, height);
+    dt_out_printf(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n"
+        "<title>",
+        width, height, width, height);
     escape(out, title, strlen(title));
     dt_out_text(out, "</title>\n");
-    dt_svg_box(out, (struct dt_box){0, 0, width, height}, &(struct dt_svg_paint){.fill = "#ffffff", .stroke = "none"},
-               NULL);
+    dt_svg_box(out, (struct dt_box){0, 0, width, height},
+               &(struct dt_svg_paint){.fill = "#ffffff", .stroke = "none"}, NULL);
 }
 
 void dt_svg_close(struct dt_out *out)
@@ -55,8 +56,8 @@ void dt_svg_close(struct dt_out *out)
 
 void dt_svg_box(struct dt_out *out, struct dt_box box, const struct dt_svg_paint *paint, const char *tip)
 {
-    dt_out_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" stroke=\"%s\"", box.x, box.y,
-                  box.w, box.h, paint->fill, paint->stroke);
+    dt_out_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"%s\" stroke=\"%s\"", box.x,
+                  box.y, box.w, box.h, paint->fill, paint->stroke);
     if (paint->stroke_width > 0)
         dt_out_printf(out, " stroke-width=\"%d\"", paint->stroke_width);
     if (paint->radius > 0)
@@ -77,8 +78,8 @@ void dt_svg_line(struct dt_out *out, const int *points, unsigned n, const char *
     dt_out_text(out, "<polyline points=\"");
     for (unsigned i = 0; i < n; i++)
         dt_out_printf(out, "%s%d,%d", i > 0 ? " " : "", points[2 * i], points[2 * i + 1]);
-    dt_out_printf(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" stroke-linejoin=\"round\"/>\n", colour,
-                  width);
+    dt_out_printf(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" stroke-linejoin=\"round\"/>\n",
+                  colour, width);
 }
 
 static int character_width(const struct dt_svg_font *font)

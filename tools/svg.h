@@ -35,7 +35,8 @@ void dt_svg_box(struct dt_out *out, struct dt_box box, const struct dt_svg_paint
 /* n points, x and y by turns. */
 void dt_svg_line(struct dt_out *out, const int *points, unsigned n, const char *colour, int width);
 /* On the base line y; cut with "..." to fit `room` pixels. */
-void dt_svg_text(struct dt_out *out, int x, int y, int room, const struct dt_svg_font *font, const char *text);
+void dt_svg_text(struct dt_out *out, int x, int y, int room, const struct dt_svg_font *font,
+                 const char *text);
 
 /* Pixels that a text takes at most. */
 int dt_svg_text_width(const struct dt_svg_font *font, const char *text);

@@ -166,8 +166,8 @@ void dt_topo_json_print(struct dt_out *out, const struct dt_topo_view *view)
     if (view->binding != NULL) {
         dt_out_text(out, ",\n\"tasks\": ");
         dt_topo_json_tasks(out, view);
-        dt_out_printf(out, ",\n\"quality\": %llu, \"is_exact\": %s", (unsigned long long)view->binding->quality,
-                      view->binding->is_exact ? "true" : "false");
+        dt_out_printf(out, ",\n\"quality\": %llu, \"is_exact\": %s",
+                      (unsigned long long)view->binding->quality, view->binding->is_exact ? "true" : "false");
     }
     dt_out_text(out, "}\n");
 }

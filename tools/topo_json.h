@@ -11,7 +11,7 @@
  */
 void dt_topo_json_print(struct dt_out *out, const struct dt_topo_view *view);
 
-/* [{"task", "rank", "tp_group", "gpu", "pci", "cpus", "numa", "nic", "reason"}, ...]; numa is that of memory. */
+/* [{"task", "rank", "tp_group", "gpu", "pci", "cpus", "numa" of memory, "nic", "reason"}, ...] */
 void dt_topo_json_tasks(struct dt_out *out, const struct dt_topo_view *view);
 
 #endif

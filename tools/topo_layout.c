@@ -24,14 +24,16 @@ static int compare_places(const void *a, const void *b)
 {
     const struct dt_topo_place *x = a, *y = b;
     /* What is not known comes last. */
-    unsigned sx = (unsigned)x->socket, sy = (unsigned)y->socket, nx = (unsigned)x->numa, ny = (unsigned)y->numa;
+    unsigned sx = (unsigned)x->socket, sy = (unsigned)y->socket, nx = (unsigned)x->numa,
+             ny = (unsigned)y->numa;
 
     if (sx != sy)
         return sx < sy ? -1 : 1;
     return (nx > ny) - (nx < ny);
 }
 
-static uint32_t find_place(const struct dt_topo_layout *layout, const struct dt_topo *topo, int os_index, int socket)
+static uint32_t find_place(const struct dt_topo_layout *layout, const struct dt_topo *topo, int os_index,
+                           int socket)
 {
     for (uint32_t i = 0; i < layout->place_count; i++) {
         const struct dt_topo_place *place = &layout->places[i];
@@ -45,7 +47,8 @@ static uint32_t find_place(const struct dt_topo_layout *layout, const struct dt_
     return layout->place_count;
 }
 
-static void add_place_of_device(struct dt_topo_layout *layout, const struct dt_topo *topo, int os_index, int socket)
+static void add_place_of_device(struct dt_topo_layout *layout, const struct dt_topo *topo, int os_index,
+                                int socket)
 {
     if (find_place(layout, topo, os_index, socket) == layout->place_count)
         layout->places[layout->place_count++] = (struct dt_topo_place){.numa = -1, .socket = socket};
@@ -164,8 +167,8 @@ static int column_x(int first_x, uint32_t column)
 }
 
 /* Puts a hub's devices from this column on. Returns how many columns it takes. */
-static uint32_t put_hub(struct dt_topo_layout *layout, const struct dt_topo *topo, int hub, int x, uint32_t column,
-                        const struct rows *rows, bool is_taken[DT_TOPO_DEVICES_MAX])
+static uint32_t put_hub(struct dt_topo_layout *layout, const struct dt_topo *topo, int hub, int x,
+                        uint32_t column, const struct rows *rows, bool is_taken[DT_TOPO_DEVICES_MAX])
 {
     uint32_t gpus = 0, nics = 0, columns;
 
@@ -177,16 +180,19 @@ static uint32_t put_hub(struct dt_topo_layout *layout, const struct dt_topo *top
         if (layout->nic_hub[i] != hub)
             continue;
         is_taken[column + nics] = true;
-        layout->nics[i] = (struct dt_box){column_x(x, column + nics++), rows->nic_y, DT_TOPO_UNIT, NIC_HEIGHT};
+        layout->nics[i] =
+            (struct dt_box){column_x(x, column + nics++), rows->nic_y, DT_TOPO_UNIT, NIC_HEIGHT};
     }
     columns = gpus > nics ? gpus : nics;
-    layout->hubs[hub].bar = (struct dt_box){column_x(x, column), rows->bar_y,
-                                            (int)columns * (DT_TOPO_UNIT + COLUMN_GAP) - COLUMN_GAP, BAR_HEIGHT};
+    layout->hubs[hub].bar =
+        (struct dt_box){column_x(x, column), rows->bar_y,
+                        (int)columns * (DT_TOPO_UNIT + COLUMN_GAP) - COLUMN_GAP, BAR_HEIGHT};
     return columns;
 }
 
 /* The column of the GPU that is nearer to the NIC than all others of its place; else the first. */
-static uint32_t wanted_column(const struct dt_topo_layout *layout, const struct dt_topo *topo, uint32_t nic, int x)
+static uint32_t wanted_column(const struct dt_topo_layout *layout, const struct dt_topo *topo, uint32_t nic,
+                              int x)
 {
     enum dt_path best = DT_PATH_UNKNOWN;
     uint32_t column = 0;
@@ -196,7 +202,8 @@ static uint32_t wanted_column(const struct dt_topo_layout *layout, const struct 
 
         if (layout->gpu_place[i] != layout->nic_place[nic] || path > best)
             continue;
-        column = path < best ? (uint32_t)(layout->gpus[i].x - column_x(x, 0)) / (DT_TOPO_UNIT + COLUMN_GAP) : 0;
+        column =
+            path < best ? (uint32_t)(layout->gpus[i].x - column_x(x, 0)) / (DT_TOPO_UNIT + COLUMN_GAP) : 0;
         best = path;
     }
     return column;
@@ -263,7 +270,8 @@ static void put_places(struct dt_topo_layout *layout, const struct dt_topo *topo
     layout->bottom = rows->end_y + SOCKET_PAD;
 }
 
-struct dt_topo_layout *dt_topo_layout_create(const struct dt_topo *topo, bool has_tasks, struct dtrain_error *err)
+struct dt_topo_layout *dt_topo_layout_create(const struct dt_topo *topo, bool has_tasks,
+                                             struct dtrain_error *err)
 {
     struct dt_topo_layout *layout = calloc(1, sizeof(*layout));
     const struct rows rows = rows_of(topo, has_tasks);

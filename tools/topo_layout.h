@@ -51,7 +51,8 @@ struct dt_topo_layout {
 };
 
 /* has_tasks: with room for a task below each GPU. malloc'd; NULL with the error set. */
-struct dt_topo_layout *dt_topo_layout_create(const struct dt_topo *topo, bool has_tasks, struct dtrain_error *err);
+struct dt_topo_layout *dt_topo_layout_create(const struct dt_topo *topo, bool has_tasks,
+                                             struct dtrain_error *err);
 void dt_topo_layout_destroy(struct dt_topo_layout *layout);
 
 #endif

@@ -208,8 +208,8 @@ static bool is_on_bus(const struct dt_topo *topo, uint32_t gpu, enum dt_path pat
 static int draw_bus(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
                     enum dt_path path, const char *text, int y, int gpu_bottom)
 {
-    const struct dt_svg_paint paint = {.fill = "#ffffff", .stroke = dt_topo_links_colour(path), .stroke_width = 3,
-                                       .radius = 6};
+    const struct dt_svg_paint paint = {
+        .fill = "#ffffff", .stroke = dt_topo_links_colour(path), .stroke_width = 3, .radius = 6};
     const struct dt_svg_font font = {12, true, false, DT_SVG_MIDDLE, dt_topo_links_colour(path)};
     int left = layout->width, right = 0;
 
@@ -229,8 +229,8 @@ static int draw_bus(struct dt_out *out, const struct dt_topo *topo, const struct
     return y + BUS_HEIGHT;
 }
 
-static int draw_switch(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, int y,
-                       int gpu_bottom)
+static int draw_switch(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                       int y, int gpu_bottom)
 {
     bool has_switch = false;
     uint16_t count = 0;
@@ -251,8 +251,8 @@ static int draw_switch(struct dt_out *out, const struct dt_topo *topo, const str
     return draw_bus(out, topo, layout, DT_PATH_NVSWITCH, text, y, gpu_bottom);
 }
 
-static int draw_mesh(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, int y,
-                     int gpu_bottom)
+static int draw_mesh(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                     int y, int gpu_bottom)
 {
     struct dt_path_info path = topo->gpu_path[0][1];
     char text[64];
@@ -264,8 +264,8 @@ static int draw_mesh(struct dt_out *out, const struct dt_topo *topo, const struc
     return draw_bus(out, topo, layout, path.path, text, y, gpu_bottom);
 }
 
-int dt_topo_links_draw(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, int y,
-                       int gpu_bottom)
+int dt_topo_links_draw(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                       int y, int gpu_bottom)
 {
     const struct dt_svg_font font = {12, false, false, DT_SVG_LEFT, "#333333"};
     struct links links;

@@ -3,20 +3,6 @@
 #include "core/parse.h"
 #include "tools/option_table.h"
 
-static int apply_file(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)err;
-    options->source.file = value;
-    return 0;
-}
-
-static int apply_machine(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)err;
-    options->source.machine = value;
-    return 0;
-}
-
 static int apply_import(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
 {
     (void)err;
@@ -29,22 +15,6 @@ static int apply_tasks(struct dt_plan_options *options, const char *value, struc
     return dt_parse_u32(&options->ntasks, value, 1, DT_PLAN_TASKS_PER_NODE_MAX, "--tasks", err);
 }
 
-static int apply_json(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_json = true;
-    return 0;
-}
-
-static int apply_svg(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_svg = true;
-    return 0;
-}
-
 static int apply_save(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
 {
     (void)err;
@@ -52,23 +22,17 @@ static int apply_save(struct dt_plan_options *options, const char *value, struct
     return 0;
 }
 
-static int apply_help(struct dt_plan_options *options, const char *value, struct dtrain_error *err)
-{
-    (void)value;
-    (void)err;
-    options->is_help = true;
-    return 0;
-}
-
 static const struct dt_plan_option table[] = {
-    {"file", 'f', "FILE", "a topology to read instead of this machine's; - is stdin", apply_file},
-    {"import", 0, "FORMAT", "what the file is, if its content does not tell; stdin without --file", apply_import},
-    {"machine", 'm', "NAME", "a machine that dtrain knows; 'list' lists them", apply_machine},
+    {"file", 'f', "FILE", "a topology to read instead of this machine's; - is stdin", dt_option_table_file},
+    {"import", 0, "FORMAT", "what the file is, if its content does not tell; stdin without --file",
+     apply_import},
+    {"machine", 'm', "NAME", "a machine that dtrain knows; 'list' lists them", dt_option_table_machine},
     {"tasks", 'n', "N", "tasks to bind; with an option of the layout alone: one for each GPU", apply_tasks},
-    {"json", 0, NULL, "print JSON", apply_json},
-    {"svg", 0, NULL, "draw the node", apply_svg},
-    {"save", 0, "FILE", "save this machine's topology for the plugin, which reads it from root only", apply_save},
-    {"help", 'h', NULL, "show this", apply_help},
+    {"json", 0, NULL, "print JSON", dt_option_table_json},
+    {"svg", 0, NULL, "draw the node", dt_option_table_svg},
+    {"save", 0, "FILE", "save this machine's topology for the plugin, which reads it from root only",
+     apply_save},
+    {"help", 'h', NULL, "show this", dt_option_table_help},
 };
 
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
@@ -109,7 +73,8 @@ enum dt_exit dt_topo_options_parse(struct dt_plan_options *options, int argc, ch
 
 void dt_topo_options_usage(struct dt_out *out)
 {
-    dt_out_text(out, "Usage: dtrain topo [OPTION]...\n\n"
-                     "Prints a node's GPUs, NICs and how they are linked, and what each task of a plan gets.\n\n");
+    dt_out_text(out,
+                "Usage: dtrain topo [OPTION]...\n\n"
+                "Prints a node's GPUs, NICs and how they are linked, and what each task of a plan gets.\n\n");
     dt_option_table_usage(out, table, TABLE_COUNT);
 }

@@ -25,7 +25,8 @@ static int folder_of(char folder[PATH_BYTES], const char *path, struct dtrain_er
     if (path[0] == '\0' || (slash != NULL && slash[1] == '\0'))
         return dt_error_set(err, "cannot save '%.64s': expected a file's name", path);
     if (strlen(path) + 16 >= PATH_BYTES)
-        return dt_error_set(err, "cannot save %.64s...: the name is longer than %d bytes", path, PATH_BYTES - 16);
+        return dt_error_set(err, "cannot save %.64s...: the name is longer than %d bytes", path,
+                            PATH_BYTES - 16);
     if (slash == NULL)
         strcpy(folder, ".");
     else if (n == 0)
@@ -73,7 +74,8 @@ int dt_topo_save_text(const char *path, const char *text, size_t size, struct dt
     if (folder_of(folder, path, err) != 0)
         return -1;
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return dt_error_set(err, "cannot save %s: it is there and no regular file: choose another name", path);
+        return dt_error_set(err, "cannot save %s: it is there and no regular file: choose another name",
+                            path);
     if (mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST)
         return dt_error_set(err, "cannot make the folder %s: %s", folder, strerror(errno));
     snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
@@ -85,6 +87,20 @@ int dt_topo_save_text(const char *path, const char *text, size_t size, struct dt
     dt_error_set(err, "cannot save %s: %s", path, strerror(errno));
     unlink(temporary);
     return -1;
+}
+
+/* What the plugin would say of the file, now that somebody looks. */
+static void say_trust(struct dt_out *out, const char *path)
+{
+    struct dt_topo *topo = NULL;
+    struct dtrain_error err;
+    bool is_absent;
+
+    if (geteuid() != 0)
+        dt_out_text(out, "The plugin reads it only where root owns the file and its folders.\n");
+    else if (dt_topo_from_trusted_file(&topo, path, &is_absent, &err) != 0)
+        dt_out_printf(out, "The plugin will not read it: %s\n", err.text);
+    dt_topo_destroy(topo);
 }
 
 int dt_topo_save(struct dt_out *out, const char *path, struct dtrain_error *err)
@@ -102,8 +118,7 @@ int dt_topo_save(struct dt_out *out, const char *path, struct dtrain_error *err)
         goto out;
     dt_out_printf(out, "%s: %u GPUs, %u NICs, %u NUMA nodes\n", path, topo->gpu_count, topo->nic_count,
                   topo->numa_count);
-    if (geteuid() != 0)
-        dt_out_text(out, "The plugin reads it only where root owns the file and its folders.\n");
+    say_trust(out, path);
     rc = 0;
 out:
     dt_topo_destroy(topo);

@@ -30,7 +30,8 @@ const char *dt_topo_svg_group_colour(uint32_t group)
     return palette[group % PALETTE];
 }
 
-static void line_of(struct dt_out *out, struct dt_box box, int line, const struct dt_svg_font *font, const char *text)
+static void line_of(struct dt_out *out, struct dt_box box, int line, const struct dt_svg_font *font,
+                    const char *text)
 {
     dt_svg_text(out, box.x + PAD, box.y + 4 + line * DT_TOPO_LINE, box.w - 2 * PAD, font, text);
 }
@@ -39,18 +40,21 @@ static void line_of(struct dt_out *out, struct dt_box box, int line, const struc
 
 static void draw_socket(struct dt_out *out, const struct dt_topo_socket *socket)
 {
-    const struct dt_svg_paint paint = {.fill = "#f4f6f8", .stroke = "#c5ced8", .stroke_width = 1, .radius = 8};
+    const struct dt_svg_paint paint = {
+        .fill = "#f4f6f8", .stroke = "#c5ced8", .stroke_width = 1, .radius = 8};
     char text[TEXT_MAX];
 
     dt_svg_box(out, socket->box, &paint, NULL);
     snprintf(text, sizeof(text), "socket %d", socket->socket);
     if (socket->socket >= 0)
-        dt_svg_text(out, socket->box.x + PAD + 5, socket->box.y + 18, socket->box.w - 2 * PAD, &font_head, text);
+        dt_svg_text(out, socket->box.x + PAD + 5, socket->box.y + 18, socket->box.w - 2 * PAD, &font_head,
+                    text);
 }
 
 static void draw_place(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_place *place)
 {
-    const struct dt_svg_paint paint = {.fill = "#ffffff", .stroke = "#c5ced8", .stroke_width = 1, .radius = 6};
+    const struct dt_svg_paint paint = {
+        .fill = "#ffffff", .stroke = "#c5ced8", .stroke_width = 1, .radius = 6};
     char text[TEXT_MAX], cpus[DT_TOPO_LIST_MAX];
 
     dt_svg_box(out, place->box, &paint, NULL);
@@ -105,11 +109,13 @@ static void draw_head(struct dt_out *out, const struct dt_topo *topo, const stru
 }
 
 /* From the NUMA node past the NICs to the hub, and from the hub to each of its devices. */
-static void draw_hub(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, int index)
+static void draw_hub(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                     int index)
 {
     const struct dt_topo_hub *hub = &layout->hubs[index];
     int middle = hub->bar.y + hub->bar.h / 2, spine = spine_of(hub);
-    const int down[] = {spine, head_of(layout, hub->place), spine, middle, hub->bar.x + DT_TOPO_UNIT / 2, middle};
+    const int down[] = {spine,  head_of(layout, hub->place),   spine,
+                        middle, hub->bar.x + DT_TOPO_UNIT / 2, middle};
 
     dt_svg_line(out, down, 3, WIRE, 2);
     for (uint32_t i = 0; i < topo->gpu_count; i++) {
@@ -128,7 +134,8 @@ static void draw_hub(struct dt_out *out, const struct dt_topo *topo, const struc
     }
     if (!hub->is_switch)
         return;
-    dt_svg_box(out, hub->bar, &(struct dt_svg_paint){.fill = "#e4e9ee", .stroke = WIRE, .stroke_width = 1, .radius = 4},
+    dt_svg_box(out, hub->bar,
+               &(struct dt_svg_paint){.fill = "#e4e9ee", .stroke = WIRE, .stroke_width = 1, .radius = 4},
                NULL);
     dt_svg_text(out, middle_of(hub->bar), hub->bar.y + 13, hub->bar.w, &font_bar, "PCIe switch");
 }
@@ -145,7 +152,8 @@ static void draw_nic_wire(struct dt_out *out, const struct dt_topo_layout *layou
 
 /* ---- Devices ---- */
 
-static void draw_nic(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, uint32_t i)
+static void draw_nic(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                     uint32_t i)
 {
     const struct dt_topo_nic *nic = &topo->nics[i];
     const struct dt_svg_paint paint = {.fill = nic->is_used ? "#eaf3fb" : "#ffffff",
@@ -159,7 +167,8 @@ static void draw_nic(struct dt_out *out, const struct dt_topo *topo, const struc
     line_of(out, layout->nics[i], 2, &font_faint, nic->is_used ? dt_topo_nic_words[nic->kind] : "not used");
 }
 
-static void draw_gpu(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout, uint32_t i)
+static void draw_gpu(struct dt_out *out, const struct dt_topo *topo, const struct dt_topo_layout *layout,
+                     uint32_t i)
 {
     const struct dt_topo_gpu *gpu = &topo->gpus[i];
     const struct dt_svg_paint paint = {.fill = "#eef0f2", .stroke = INK, .stroke_width = 1, .radius = 4};
@@ -203,7 +212,8 @@ static struct dt_box below(struct dt_box box)
     return (struct dt_box){box.x, box.y + box.h, box.w, DT_TOPO_TASK_HEIGHT};
 }
 
-static void draw_gpu_tasks(struct dt_out *out, const struct dt_topo_view *view, const struct dt_topo_layout *layout)
+static void draw_gpu_tasks(struct dt_out *out, const struct dt_topo_view *view,
+                           const struct dt_topo_layout *layout)
 {
     const struct dt_svg_paint paint = {.fill = "#ffffff", .stroke = WIRE, .stroke_width = 1, .radius = 4};
     bool is_taken[DT_TOPO_GPUS_MAX] = {false};
@@ -232,8 +242,8 @@ static int draw_other_tasks(struct dt_out *out, const struct dt_topo_view *view,
 
     for (uint32_t i = 0; i < view->binding->task_count; i++) {
         struct dt_box box = {DT_TOPO_MARGIN + count % columns * (DT_TOPO_UNIT + PAD),
-                             y + DT_TOPO_LINE * 2 + count / columns * (DT_TOPO_TASK_HEIGHT + PAD), DT_TOPO_UNIT,
-                             DT_TOPO_TASK_HEIGHT};
+                             y + DT_TOPO_LINE * 2 + count / columns * (DT_TOPO_TASK_HEIGHT + PAD),
+                             DT_TOPO_UNIT, DT_TOPO_TASK_HEIGHT};
 
         if (view->binding->tasks[i].gpu >= 0)
             continue;
@@ -266,7 +276,8 @@ static void draw_legend(struct dt_out *out, const struct dt_topo *topo, int widt
 
     for (uint32_t i = 0; i < topo->gpu_count; i++)
         for (uint32_t j = 0; j < topo->gpu_count; j++)
-            has[topo->gpu_path[i][j].path == DT_PATH_NVSWITCH ? DT_PATH_NVLINK : topo->gpu_path[i][j].path] = true;
+            has[topo->gpu_path[i][j].path == DT_PATH_NVSWITCH ? DT_PATH_NVLINK : topo->gpu_path[i][j].path] =
+                true;
     for (unsigned path = 0; path < sizeof(names) / sizeof(names[0]); path++) {
         const int line[] = {x, y - 4, x + 24, y - 4};
 
@@ -277,7 +288,8 @@ static void draw_legend(struct dt_out *out, const struct dt_topo *topo, int widt
         x += 30 + dt_svg_text_width(&font_text, names[path]) + 20;
     }
     dt_svg_line(out, (const int[]){x, y - 4, x + 24, y - 4}, 2, WIRE, 2);
-    dt_svg_text(out, x + 30, y, width - x - 30, &font_text, x > DT_TOPO_MARGIN ? "PCIe; x4: four links" : "PCIe");
+    dt_svg_text(out, x + 30, y, width - x - 30, &font_text,
+                x > DT_TOPO_MARGIN ? "PCIe; x4: four links" : "PCIe");
 }
 
 static void draw_all(struct dt_out *out, const struct dt_topo_view *view, const struct dt_topo_layout *layout)
@@ -303,8 +315,8 @@ static void draw_all(struct dt_out *out, const struct dt_topo_view *view, const 
 }
 
 /* From the links on. Returns the height of the drawing. */
-static int draw_bottom(struct dt_out *out, const struct dt_topo_view *view, const struct dt_topo_layout *layout,
-                       int width)
+static int draw_bottom(struct dt_out *out, const struct dt_topo_view *view,
+                       const struct dt_topo_layout *layout, int width)
 {
     int gpu_bottom = view->topo->gpu_count > 0 ? layout->gpus[0].y + layout->gpus[0].h : 0;
     int y = layout->bottom;

@@ -12,7 +12,8 @@
 
 static int print_gpus(struct dt_out *out, const struct dt_topo *topo, struct dtrain_error *err)
 {
-    static const char *const titles[] = {"GPU", "PCI", "part", "vendor", "name", "NUMA", "socket", "CPUs", "NICs", NULL};
+    static const char *const titles[] = {"GPU",  "PCI",    "part", "vendor", "name",
+                                         "NUMA", "socket", "CPUs", "NICs",   NULL};
     char cpus[DT_TOPO_LIST_MAX], nics[DT_TOPO_LIST_MAX];
     struct dt_table table;
 
@@ -130,7 +131,8 @@ static void print_legend(struct dt_out *out, const struct dt_topo *topo)
             has[topo->gpu_path[i][j].path] = true;
     for (unsigned path = 0; path < DT_PATH_COUNT; path++)
         if (has[path] && help[path] != NULL)
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used > 0 ? ", " : "", help[path]);
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used > 0 ? ", " : "", help[path]);
     dt_console_entry(out, 2, "", text);
 }
 
@@ -189,8 +191,9 @@ static int print_rows(struct dt_out *out, const struct dt_topo *topo, struct dtr
                 if (k != i && is_same_path(topo->gpu_path[i][k], topo->gpu_path[i][j]))
                     hwloc_bitmap_set(peers, k);
             if (used < sizeof(text))
-                used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used > 0 ? "; " : "",
-                                         dt_topo_symbol(symbol, topo->gpu_path[i][j]), dt_topo_cpus(list, peers));
+                used +=
+                    (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used > 0 ? "; " : "",
+                                     dt_topo_symbol(symbol, topo->gpu_path[i][j]), dt_topo_cpus(list, peers));
         }
         snprintf(title, sizeof(title), "GPU %u", i);
         dt_console_entry(out, WHY_WIDTH, title, text);
@@ -247,7 +250,8 @@ static void print_reasons(struct dt_out *out, const struct dt_binding *binding)
 
 int dt_topo_text_tasks(struct dt_out *out, const struct dt_topo_view *view, struct dtrain_error *err)
 {
-    static const char *const titles[] = {"task", "rank", "tp group", "GPU", "PCI", "CPUs", "memory", "NIC", NULL};
+    static const char *const titles[] = {"task", "rank",   "tp group", "GPU", "PCI",
+                                         "CPUs", "memory", "NIC",      NULL};
     struct dt_table table;
 
     dt_table_init(&table, titles);
@@ -266,8 +270,8 @@ int dt_topo_text_print(struct dt_out *out, const struct dt_topo_view *view, stru
     char summary[DT_TOPO_SUMMARY_MAX];
 
     dt_topo_summary(summary, view->topo);
-    dt_out_printf(out, "%s:%s%s\n", title, strlen(title) + strlen(summary) + 2 > DT_TABLE_COLUMNS ? "\n  " : " ",
-                  summary);
+    dt_out_printf(out, "%s:%s%s\n", title,
+                  strlen(title) + strlen(summary) + 2 > DT_TABLE_COLUMNS ? "\n  " : " ", summary);
     if (view->topo->gpu_count > 0)
         dt_out_text(out, "\n");
     if (view->topo->gpu_count > 0 && print_gpus(out, view->topo, err) != 0)

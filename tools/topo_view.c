@@ -35,7 +35,8 @@ const char *dt_topo_symbol(char buf[DT_TOPO_SYMBOL_MAX], struct dt_path_info pat
 
 bool dt_topo_is_link(enum dt_path path)
 {
-    return path == DT_PATH_NVLINK || path == DT_PATH_NVSWITCH || path == DT_PATH_XGMI || path == DT_PATH_XELINK;
+    return path == DT_PATH_NVLINK || path == DT_PATH_NVSWITCH || path == DT_PATH_XGMI ||
+           path == DT_PATH_XELINK;
 }
 
 uint32_t dt_topo_nearest_nics(const struct dt_topo *topo, uint32_t gpu, uint32_t nics[DT_TOPO_NICS_MAX])

@@ -22,13 +22,13 @@ extern const char *const dt_topo_vendor_words[DT_VENDOR_OTHER + 1];
 extern const char *const dt_topo_vendor_titles[DT_VENDOR_OTHER + 1];
 extern const char *const dt_topo_nic_words[DT_NIC_ETHERNET + 1];
 
-/* "NV4", "NVS12", "XG2", "XL1", "PIX", "PXB", "PHB", "NODE", "SOCK", "SYS", "?", "-" for itself. Returns buf. */
+/* "NV4", "NVS12", "XG2", "XL1", "PIX", "PXB", "PHB", "NODE", "SOCK", "SYS", "?"; "-": itself. Returns buf. */
 const char *dt_topo_symbol(char buf[DT_TOPO_SYMBOL_MAX], struct dt_path_info path);
 
 /* Links of their own between GPUs, not PCIe. */
 bool dt_topo_is_link(enum dt_path path);
 
-/* The NICs in use whose path from the GPU is the best: their indices. Returns how many; 0 when no path is known. */
+/* The NICs in use whose path from the GPU is the best. Returns how many; 0: no path is known. */
 uint32_t dt_topo_nearest_nics(const struct dt_topo *topo, uint32_t gpu, uint32_t nics[DT_TOPO_NICS_MAX]);
 /* Their names, joined by blanks, cut. Returns buf. */
 const char *dt_topo_nearest_names(char buf[DT_TOPO_LIST_MAX], const struct dt_topo *topo, uint32_t gpu);

@@ -77,8 +77,8 @@ static void test_cpus(void)
 
         hwloc_bitmap_list_sscanf(cpus, rows[i]);
         dt_topo_print_cpus(out, cpus);
-        tap_ok(strcmp(printed(out), rows[i]) == 0 && strcmp(dt_topo_cpus(buf, cpus), rows[i]) == 0, "CPUs '%s'",
-               rows[i]);
+        tap_ok(strcmp(printed(out), rows[i]) == 0 && strcmp(dt_topo_cpus(buf, cpus), rows[i]) == 0,
+               "CPUs '%s'", rows[i]);
     }
     hwloc_bitmap_zero(cpus);
     for (unsigned i = 0; i < 200; i += 2)
@@ -98,7 +98,8 @@ static void test_sockets(void)
     topo->gpus[0].socket = 0;
     topo->gpus[1].socket = 1;
     tap_ok(dt_topo_numa_socket(topo, 1) == 0 && dt_topo_numa_socket(topo, 7) == 1, "what devices name");
-    tap_ok(dt_topo_numa_socket(topo, 3) == 0 && dt_topo_numa_socket(topo, 4) == 1, "the others block by block");
+    tap_ok(dt_topo_numa_socket(topo, 3) == 0 && dt_topo_numa_socket(topo, 4) == 1,
+           "the others block by block");
     topo->gpus[0].numa = 5;
     tap_ok(dt_topo_numa_socket(topo, 3) == -1, "blocks that devices disprove: not known");
     dt_topo_destroy(topo);
@@ -117,7 +118,8 @@ static void test_nearest(void)
         topo->nic_path[0][i].path = i == 3 ? DT_PATH_SYSTEM : DT_PATH_SWITCH;
         topo->nics[i].is_used = i > 0;
     }
-    tap_ok(strcmp(dt_topo_nearest_names(buf, topo, 0), "a b") == 0, "all of the nearest, but not those of storage");
+    tap_ok(strcmp(dt_topo_nearest_names(buf, topo, 0), "a b") == 0,
+           "all of the nearest, but not those of storage");
     for (uint32_t i = 0; i < 4; i++)
         topo->nic_path[0][i].path = DT_PATH_UNKNOWN;
     tap_ok(strcmp(dt_topo_nearest_names(buf, topo, 0), "") == 0, "none by paths that are not known");
@@ -242,7 +244,8 @@ static void check_node(struct dt_topo *topo, const char *name)
 
     check_layout(topo, name);
     tap_ok(dt_topo_svg_print(out, &view, &err) == 0, "%s is drawn", name);
-    tap_ok(strstr(printed(out), "& ") == NULL && strstr(sink, "<nic") == NULL, "names are no markup: %s", name);
+    tap_ok(strstr(printed(out), "& ") == NULL && strstr(sink, "<nic") == NULL, "names are no markup: %s",
+           name);
     out = start();
     tap_ok(dt_topo_text_print(out, &view, &err) == 0, "%s is printed", name);
     tap_ok(strstr(printed(out), "(null)") == NULL, "with a word for everything: %s", name);
@@ -280,18 +283,22 @@ static void test_json(void)
     topo->nic_path[1][0].path = DT_PATH_UNKNOWN;
     dt_topo_json_print(out, &view);
     printed(out);
-    tap_holds(sink, "{\"source\": \"a test's node\",\n\"gpus\": [\n {\"index\": 0, \"pci\": \"0000:10:00.0\", ",
+    tap_holds(sink,
+              "{\"source\": \"a test's node\",\n\"gpus\": [\n {\"index\": 0, \"pci\": \"0000:10:00.0\", ",
               "JSON names the source and the first GPU");
     tap_holds(sink, "\"part\": null, \"package\": null, \"numa\": 0, \"socket\": null,\n  \"cpus\": \"0-3\", "
                     "\"nics\": [\"a\\\"b\"],\n  \"links\": [\n   {\"peer\": 1, \"pci\": \"0000:11:00.0\", "
                     "\"kind\": \"xGMI\", \"count\": 4}]}",
               "where a GPU is, its nearest NICs, its links");
-    tap_holds(sink, "\"vendor\": \"amd\", \"name\": \"cuda1\", \"part\": 1, \"package\": null, \"numa\": null, "
-                    "\"socket\": null,\n  \"cpus\": \"\", \"nics\": [],",
+    tap_holds(sink,
+              "\"vendor\": \"amd\", \"name\": \"cuda1\", \"part\": 1, \"package\": null, \"numa\": null, "
+              "\"socket\": null,\n  \"cpus\": \"\", \"nics\": [],",
               "what is not known is null or empty");
-    tap_holds(sink, "\"numas\": [\n {\"numa\": 0, \"socket\": null, \"is_gpu_memory\": false, \"cpus\": \"0-3\"}],\n"
-                    "\"cpus\": \"0-3\", \"cores\": 2}\n",
-              "NUMA nodes, CPUs and cores");
+    tap_holds(
+        sink,
+        "\"numas\": [\n {\"numa\": 0, \"socket\": null, \"is_gpu_memory\": false, \"cpus\": \"0-3\"}],\n"
+        "\"cpus\": \"0-3\", \"cores\": 2}\n",
+        "NUMA nodes, CPUs and cores");
     dt_topo_destroy(topo);
 }
 
