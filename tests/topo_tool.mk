@@ -15,7 +15,6 @@ topo_tool_common = tests/unit/bind_node.c tests/unit/bind_node.h \
 tests_unit_topo_print_test_SOURCES = tests/unit/topo_print_test.c $(topo_tool_common) \
 	tools/topo_layout.c \
 	tools/topo_links.c \
-	tools/topo_save.c \
 	tools/topo_svg.c
 tests_unit_topo_print_test_CFLAGS = $(topo_tool_cflags)
 tests_unit_topo_print_test_LDADD = $(topo_tool_ldadd)

@@ -1,4 +1,5 @@
-#include "core/plan_print.h"
+#include <string.h>
+
 #include "tools/command.h"
 #include "tools/plan_place.h"
 #include "tools/plan_step.h"
@@ -8,8 +9,6 @@
 #include "tools/topo_source.h"
 #include "tools/topo_svg.h"
 #include "tools/topo_text.h"
-
-#include <string.h>
 
 static int print_view(struct dt_out *out, const struct dt_topo_view *view,
                       const struct dt_plan_options *options, struct dtrain_error *err)

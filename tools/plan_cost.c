@@ -65,8 +65,9 @@ static void add_send(struct walk *walk, enum dt_cost_axis axis, uint32_t local, 
     if (peer >= first && peer - first < dt_plan_node_tasks(walk->plan, walk->node)) {
         int to = binding->tasks[peer - first].gpu;
 
-        way =
-            task->gpu < 0 || to < 0 ? DT_COST_INSIDE : way_of_path(walk->topo->gpu_path[task->gpu][to].path);
+        way = DT_COST_INSIDE;
+        if (task->gpu >= 0 && to >= 0)
+            way = way_of_path(walk->topo->gpu_path[task->gpu][to].path);
     } else if (task->nic >= 0) {
         walk->nic_bytes[task->nic] += bytes;
     }

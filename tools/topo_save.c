@@ -65,7 +65,7 @@ static int fill(int fd, const char *text, size_t size)
     return rc;
 }
 
-int dt_topo_save_text(const char *path, const char *text, size_t size, struct dtrain_error *err)
+static int save_text(const char *path, const char *text, size_t size, struct dtrain_error *err)
 {
     char folder[PATH_BYTES], temporary[PATH_BYTES];
     struct stat there;
@@ -114,7 +114,7 @@ int dt_topo_save(struct dt_out *out, const char *path, struct dtrain_error *err)
         goto out;
     if (dt_topo_from_xml(&topo, text, size, "this machine", err) != 0)
         goto out;
-    if (dt_topo_save_text(path, text, size, err) != 0)
+    if (save_text(path, text, size, err) != 0)
         goto out;
     dt_out_printf(out, "%s: %u GPUs, %u NICs, %u NUMA nodes\n", path, topo->gpu_count, topo->nic_count,
                   topo->numa_count);

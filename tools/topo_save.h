@@ -10,7 +10,4 @@
  */
 int dt_topo_save(struct dt_out *out, const char *path, struct dtrain_error *err);
 
-/* What --save does once it has the text; for tests. */
-int dt_topo_save_text(const char *path, const char *text, size_t size, struct dtrain_error *err);
-
 #endif

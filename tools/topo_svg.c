@@ -65,6 +65,8 @@ static void draw_place(struct dt_out *out, const struct dt_topo *topo, const str
     snprintf(text, sizeof(text), "NUMA %d", topo->numas[place->numa].os_index);
     line_of(out, place->box, 1, &font_head, text);
     snprintf(text, sizeof(text), "CPUs %s", dt_topo_cpus(cpus, topo->numas[place->numa].cpus));
+    if (cpus[0] == '\0')
+        snprintf(text, sizeof(text), "CPUs not known");
     line_of(out, place->box, 2, &font_mono, text);
 }
 

@@ -135,13 +135,6 @@ static uint32_t list_sockets(const struct dt_topo *topo, int sockets[DT_TOPO_GPU
     return kept;
 }
 
-uint32_t dt_topo_socket_count(const struct dt_topo *topo)
-{
-    int sockets[DT_TOPO_GPUS_MAX + DT_TOPO_NICS_MAX];
-
-    return list_sockets(topo, sockets);
-}
-
 /* Place among the NUMA nodes with CPUs, by os index. */
 static uint32_t numa_place(const struct dt_topo *topo, uint32_t numa)
 {

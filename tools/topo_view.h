@@ -43,9 +43,6 @@ const char *dt_topo_cpus(char buf[DT_TOPO_LIST_MAX], hwloc_const_bitmap_t cpus);
  */
 int dt_topo_numa_socket(const struct dt_topo *topo, uint32_t numa);
 
-/* How many sockets devices name. */
-uint32_t dt_topo_socket_count(const struct dt_topo *topo);
-
 /* The source's name, of a file without its folders. */
 const char *dt_topo_title(const struct dt_topo *topo);
 
