@@ -1,4 +1,4 @@
-/* node.h - a node for tests of the binder: 8 GPUs, bridged in pairs that are no neighbours, on two sockets. */
+/* node.h - a node for tests of the binder: 8 GPUs on two sockets, bridged in pairs that are no neighbours. */
 #ifndef DT_TESTS_FAKE_NODE_H
 #define DT_TESTS_FAKE_NODE_H
 

@@ -23,8 +23,8 @@ static const struct {
     {"gpu,gpu", -1, false, "gpu stands there twice"},
     {"gpu,none", -1, false, "says none and something"},
     {"gpu cpu", -1, false, "--dtrain-bind: 'gpu cpu'"},
-    {"gpu,cpu,nic,mem,verbose,gpu,cpu,nic,mem,verbose,gpu,cpu,nic,mem,verbose,gpu,cpu,nic,mem,verbose,gpu,cpu,nic,"
-     "mem,verbose,gpu,cpu,nic,mem", -1, false, "is not understood: expected some of gpu,cpu,nic,mem"},
+    {"gpu,cpu,nic,mem,verbose,gpu,cpu,nic,mem,verbose,gpu,cpu,nic,mem,verbose,gpu,cpu,nic,mem,verbose,gpu,"
+     "cpu,nic,mem,verbose,gpu,cpu,nic,mem", -1, false, "is not understood: expected some of gpu,cpu,nic,mem"},
 };
 
 static void test_items(void)
@@ -52,8 +52,8 @@ static void test_round(void)
         char text[DT_BIND_CHOICE_MAX];
 
         dt_bind_choice_encode(text, &choice);
-        if (dt_bind_choice_decode(&back, text, NULL) || back.items != choice.items || back.kept != choice.kept ||
-            back.visible != choice.visible || back.say != choice.say) {
+        if (dt_bind_choice_decode(&back, text, NULL) || back.items != choice.items ||
+            back.kept != choice.kept || back.visible != choice.visible || back.say != choice.say) {
             tap_ok(false, "%s comes back", text);
             return;
         }
@@ -94,7 +94,8 @@ static void test_conf(void)
            "dtrain.conf: bind and visible");
     tap_ok(dt_conf_parse(&conf, "bind = all\n", 11, "f", &err) == -1, "dtrain.conf: a bind that is none");
     tap_holds(err.text, "f:1: bind: 'all'", "names it");
-    tap_ok(dt_conf_parse(&conf, "visible = none\n", 15, "f", &err) == -1, "dtrain.conf: a visible that is none");
+    tap_ok(dt_conf_parse(&conf, "visible = none\n", 15, "f", &err) == -1,
+           "dtrain.conf: a visible that is none");
     tap_holds(err.text, "f:1: visible: 'none'", "names it");
 }
 

@@ -91,8 +91,8 @@ static void test_allowed(void)
 
 /* ---- The driver ---- */
 
-#define INFORMATION                                                                                            \
-    "Model: \t\t NVIDIA A100\nIRQ:   \t\t 31\nGPU UUID: \t GPU-aaaa-01\nBus Location: \t 0000:10:00.0\n"        \
+#define INFORMATION                                                                                  \
+    "Model: \t\t NVIDIA A100\nIRQ:   \t\t 31\nGPU UUID: \t GPU-aaaa-01\nBus Location: \t 0000:10:00.0\n" \
     "Device Minor: \t 3\n"
 
 static void test_driver_text(void)

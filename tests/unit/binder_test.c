@@ -11,8 +11,8 @@
 #include "tests/fake/spank.h"
 
 #define FAR_CPUS 4000u /* that no machine has: applying fails, and changes nothing here */
-#define PLAN(tp, dp, backend, tasks)                                                                           \
-    "1;tp=" tp ";cp=1;ep=1;dp=" dp ";pp=1;etp=" tp ";order=tp-cp-ep-dp-pp;span=node;backend=" backend         \
+#define PLAN(tp, dp, backend, tasks)                                                                 \
+    "1;tp=" tp ";cp=1;ep=1;dp=" dp ";pp=1;etp=" tp ";order=tp-cp-ep-dp-pp;span=node;backend=" backend \
     ";nodes=n1;tasks=" tasks ";procids=0+" tasks ":1;addr=10.0.0.1;port=20007"
 
 static struct dt_binder binder;
@@ -59,7 +59,8 @@ static void test_pairs(void)
 {
     for (uint32_t local = 0; local < 8; local += 7) {
         set_up(PLAN("2", "4", "auto", "8"), "gpu,nic;none;all;nothing", "0,1,2,3,4,5,6,7", "8");
-        tap_ok(start(local) == 0 && fake.said[0] == '\0', "task %u of 8 starts in silence: %s", local, fake.said);
+        tap_ok(start(local) == 0 && fake.said[0] == '\0', "task %u of 8 starts in silence: %s", local,
+               fake.said);
         is_value("CUDA_VISIBLE_DEVICES", "0,5,1,2,3,4,6,7");
         is_value("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
         is_value("ROCR_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7");

@@ -187,16 +187,19 @@ static void test_children(void)
         struct dt_topo_wire wire;
         char *text = NULL;
         size_t size = 0;
-        int rc = dt_topo_child_run(&wire, rows[i].work, NULL, dt_topo_read_environment, rows[i].timeout_ms,
-                                   "x.xml", &err);
+        int rc;
 
+        if (rows[i].work == exhaust_work && __sanitizer_set_death_callback != NULL) {
+            tap_skip(rows[i].name, "a sanitizer takes memory beforehand, and ends the child where malloc() fails");
+            continue;
+        }
+        rc = dt_topo_child_run(&wire, rows[i].work, NULL, dt_topo_read_environment, rows[i].timeout_ms, "x.xml",
+                               &err);
         if (rc == 0)
             rc = dt_topo_wire_get_text(&text, &size, &wire, "x.xml", &err);
         tap_ok((rc == 0) == (rows[i].words == NULL), "%s", rows[i].name);
         tap_holds(err.text, rows[i].words != NULL ? rows[i].words : "", rows[i].name);
-        if (rows[i].work == exhaust_work && __sanitizer_set_death_callback != NULL)
-            tap_skip(rows[i].name, "a sanitizer takes memory beforehand");
-        else if (rc == 0)
+        if (rc == 0)
             tap_ok(strcmp(text, rows[i].work == exhaust_work ? "bounded" : "") == 0, "%s: '%s'", rows[i].name,
                    text);
         tap_ok(has_no_children(), "%s: no child is left", rows[i].name);
