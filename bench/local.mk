@@ -1,3 +1,4 @@
 include bench/bind.mk
 include bench/startup.mk
 include bench/collectives.mk
+EXTRA_DIST += bench/mpibind.sh bench/mpibind.py
