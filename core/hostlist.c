@@ -125,17 +125,12 @@ struct split {
     uint32_t width;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static struct split split_name(const char *name)
 {
     struct split split = {.name = name, .prefix = strlen(name)};
     const char *digits;
 
-    while (split.prefix > 0 && is_digit(name[split.prefix - 1]))
+    while (split.prefix > 0 && dt_parse_is_digit(name[split.prefix - 1]))
         split.prefix--;
     digits = name + split.prefix;
     if (dt_hostlist_number_take(&split.number, &split.width, &digits) != NULL)

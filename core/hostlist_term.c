@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#include "parse.h"
 
 bool dt_hostlist_is_name_byte(char c)
 {
@@ -35,9 +32,9 @@ const char *dt_hostlist_number_take(uint64_t *number, uint32_t *width, const cha
     const char *start = *at;
 
     *number = 0;
-    if (!is_digit(**at))
+    if (!dt_parse_is_digit(**at))
         return "a number is missing";
-    for (; is_digit(**at); (*at)++) {
+    for (; dt_parse_is_digit(**at); (*at)++) {
         if (__builtin_mul_overflow(*number, 10u, number) ||
             __builtin_add_overflow(*number, (uint64_t)(**at - '0'), number))
             return "the number is too large";

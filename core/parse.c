@@ -11,11 +11,6 @@
 
 enum digits { DIGITS_NONE, DIGITS_OK, DIGITS_OVERFLOW };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 char *dt_parse_shown(char buf[DT_PARSE_SHOWN_MAX + 4], const char *text)
 {
     size_t i = 0;
@@ -31,10 +26,10 @@ char *dt_parse_shown(char buf[DT_PARSE_SHOWN_MAX + 4], const char *text)
 /* Moves *text behind its leading digits, however many there are. */
 static enum digits take_digits(const char **text, uint64_t *value)
 {
-    enum digits result = is_digit(**text) ? DIGITS_OK : DIGITS_NONE;
+    enum digits result = dt_parse_is_digit(**text) ? DIGITS_OK : DIGITS_NONE;
 
     *value = 0;
-    for (; is_digit(**text); (*text)++) {
+    for (; dt_parse_is_digit(**text); (*text)++) {
         if (__builtin_mul_overflow(*value, 10u, value) ||
             __builtin_add_overflow(*value, (uint64_t)(**text - '0'), value))
             result = DIGITS_OVERFLOW;
@@ -83,9 +78,9 @@ static enum digits take_fraction_ms(const char **text, uint64_t *ms)
     uint64_t unit = MS_PER_SECOND / 10;
 
     *ms = 0;
-    if (!is_digit(**text))
+    if (!dt_parse_is_digit(**text))
         return DIGITS_NONE;
-    for (; is_digit(**text); (*text)++, unit /= 10)
+    for (; dt_parse_is_digit(**text); (*text)++, unit /= 10)
         *ms += unit * (uint64_t)(**text - '0');
     return DIGITS_OK;
 }

@@ -6,12 +6,19 @@
 #ifndef DT_CORE_PARSE_H
 #define DT_CORE_PARSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "error.h"
 
 /* A value printed in an error is cut to this many bytes, control characters replaced by '?'. */
 #define DT_PARSE_SHOWN_MAX 64
+
+/* '0' to '9', whatever the locale. */
+static inline bool dt_parse_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 /* Decimal digits only (no sign, no blank, no 0x), min <= *value <= max. text may be NULL (refused). */
 int dt_parse_u64(uint64_t *value, const char *text, uint64_t min, uint64_t max, const char *what,
