@@ -24,7 +24,10 @@
 /* *text is malloc'd, the caller frees. Refuses what is longer than DT_PLAN_WIRE_MAX. */
 int dt_plan_wire_encode(char **text, const struct dt_plan *plan, struct dtrain_error *err);
 
-/* text is hostile: every field is checked, and the plan is created by dt_plan_create(). */
+/*
+ * text is hostile: every field is checked, and the plan is created by
+ * dt_plan_create(). Errors begin with the variable's name.
+ */
 int dt_plan_wire_decode(struct dt_plan **plan, const char *text, struct dtrain_error *err);
 
 /* FNV-1a, 64 bits: plans are the same exactly if their texts are, and equal texts have equal hashes. */

@@ -113,8 +113,10 @@ static int read_nodes(struct dt_plan_inputs *inputs, struct reader *reader,
     const char *text = read_field(reader, "nodes", err);
     uint32_t n;
 
-    if (text == NULL || dt_hostlist_parse(&reader->nodes, text, err))
+    if (text == NULL)
         return -1;
+    if (dt_hostlist_parse(&reader->nodes, text, err))
+        return dt_error_prefix(err, WHAT);
     n = dt_hostlist_count(reader->nodes);
     reader->names = calloc(n, sizeof(*reader->names));
     if (reader->names == NULL)

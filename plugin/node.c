@@ -168,10 +168,8 @@ int dt_node_load_plan(struct dt_plan **plan, spank_t spank, const struct dt_requ
     *plan = NULL;
     if (load_text(&text, spank, err))
         goto out;
-    if (dt_plan_wire_decode(plan, text, err)) {
-        dt_error_prefix(err, DT_PLAN_WIRE_NAME);
+    if (dt_plan_wire_decode(plan, text, err))
         goto out;
-    }
     rc = check_plan(*plan, spank, request, err);
 out:
     if (rc != 0) {

@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "host_thread.h"
+#include "thread.h"
 
 #define EXPIRE_TICK_MS 1000 /* how often greetings are checked for their age */
 
@@ -64,7 +64,7 @@ static void *run(void *argument)
 
 int dt_control_start(struct dt_control *control, struct dtrain_error *err)
 {
-    if (dt_host_thread_start(&control->thread, run, control, "the control thread", err) < 0)
+    if (dt_thread_start(&control->thread, run, control, "the control thread", err) < 0)
         return -1;
     control->has_thread = true;
     return 0;

@@ -20,7 +20,7 @@ libdthost_la_SOURCES = \
 	runtime/host_shm.c runtime/host_shm.h \
 	runtime/host_stream.c runtime/host_stream.h \
 	runtime/host_tcp.c runtime/host_tcp.h \
-	runtime/host_thread.c runtime/host_thread.h \
+	runtime/thread.c runtime/thread.h \
 	runtime/host_wait.c runtime/host_wait.h \
 	runtime/host_wire.c runtime/host_wire.h \
 	runtime/type.c runtime/type.h

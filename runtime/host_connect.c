@@ -5,7 +5,7 @@
 
 #include "runtime/host_shm.h"
 #include "runtime/host_tcp.h"
-#include "runtime/host_thread.h"
+#include "runtime/thread.h"
 
 struct dt_host_connector {
     struct dt_host_connect_request request;
@@ -67,7 +67,7 @@ int dt_host_connector_start(struct dt_host_connector **connector,
     if (made == NULL)
         return dt_error_memory(err, sizeof(*made), "connecting to a peer");
     made->request = *request;
-    if (dt_host_thread_start(&made->thread, run, made, "a thread that connects to a peer", err) != 0) {
+    if (dt_thread_start(&made->thread, run, made, "a thread that connects to a peer", err) != 0) {
         free(made);
         return -1;
     }

@@ -5,7 +5,7 @@
 
 #include "runtime/host_call.h"
 #include "runtime/host_coll.h"
-#include "runtime/host_thread.h"
+#include "runtime/thread.h"
 
 struct item {
     struct item *next;
@@ -87,7 +87,7 @@ int dt_host_stream_create(struct dt_host_stream **stream, struct dtrain_error *e
         return dt_error_memory(err, sizeof(*made), "a stream");
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
-    if (dt_host_thread_start(&made->thread, run, made, "the thread of a stream", err) != 0) {
+    if (dt_thread_start(&made->thread, run, made, "the thread of a stream", err) != 0) {
         pthread_cond_destroy(&made->changed);
         pthread_mutex_destroy(&made->lock);
         free(made);

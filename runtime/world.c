@@ -8,7 +8,7 @@
 
 #include "comm.h"
 #include "core/plan_wire.h"
-#include "host_thread.h"
+#include "thread.h"
 
 const char *dtrain_version(void)
 {
@@ -77,7 +77,7 @@ int dt_world_start(struct dtrain_world **made, const struct dt_world_start *star
     world->deadline = dt_deadline_after_ms(start->settings.init_timeout_ms);
     world->phases = start->phases;
     dt_world_comms_init(&world->comms);
-    if (dt_host_thread_start(&world->thread, bring_up, world, "the thread that brings the world up", err) <
+    if (dt_thread_start(&world->thread, bring_up, world, "the thread that brings the world up", err) <
         0) {
         world_destroy(world);
         return -1;
@@ -104,9 +104,7 @@ static int read_plan(struct dt_world_start *start, struct dtrain_error *err)
 
     if (text != NULL) {
         start->plan_hash = dt_plan_wire_hash(text);
-        if (dt_plan_wire_decode(&start->plan, text, err) < 0)
-            return dt_error_prefix(err, "%s", DT_PLAN_WIRE_NAME);
-        return 0;
+        return dt_plan_wire_decode(&start->plan, text, err);
     }
     if (start->settings.step_tasks > 1)
         return dt_error_set(

@@ -175,6 +175,9 @@ static void test_hostile_wire(void)
 
         tap_ok(dt_plan_wire_decode(&plan, hostile[i].text, &err) == -1 && plan == NULL, "hostile wire %zu", i);
         tap_holds(err.text, hostile[i].words, "and says so");
+        tap_ok(strncmp(err.text, DT_PLAN_WIRE_NAME, strlen(DT_PLAN_WIRE_NAME)) == 0 &&
+                   strstr(err.text + 1, DT_PLAN_WIRE_NAME) == NULL,
+               "and names the variable once: %s", err.text);
     }
 }
 

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
-#include "host_thread.h"
+#include "thread.h"
 
 #include <signal.h>
 #include <string.h>
 
-int dt_host_thread_start(pthread_t *thread, void *(*run)(void *), void *argument, const char *what,
+int dt_thread_start(pthread_t *thread, void *(*run)(void *), void *argument, const char *what,
                          struct dtrain_error *err)
 {
     sigset_t all, before;
