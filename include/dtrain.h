@@ -174,6 +174,30 @@ int dtrain_stream_synchronize(struct dtrain_stream *stream, struct dtrain_error 
 /* The same without waiting: *done says whether the queue is empty. */
 int dtrain_stream_query(struct dtrain_stream *stream, bool *done, struct dtrain_error *err);
 
+/* What is queued on stream from now on runs after all that is queued on other by now; does not block. */
+int dtrain_stream_wait(struct dtrain_stream *stream, struct dtrain_stream *other,
+                       struct dtrain_error *err);
+
+/* ---- Memory ------------------------------------------------------------- */
+
+/*
+ * Memory that the world's backend moves: the host's, or the device's on NCCL.
+ * Zeroed, aligned to 64 bytes. 0 bytes give NULL. The caller frees it, before
+ * the world, when nothing queued uses it; NULL is allowed there. Operations
+ * take other memory of the same kind as well.
+ */
+int dtrain_memory_alloc(struct dtrain_world *world, size_t bytes, void **memory,
+                        struct dtrain_error *err);
+void dtrain_memory_free(struct dtrain_world *world, void *memory);
+
+/*
+ * Copies bytes in the stream's order. Either side may be the backend's memory or
+ * the host's; the two do not overlap. A buffer of the host's may be used again
+ * after dtrain_stream_synchronize().
+ */
+int dtrain_copy(void *to, const void *from, size_t bytes, struct dtrain_stream *stream,
+                struct dtrain_error *err);
+
 /* ---- Communicators ------------------------------------------------------ */
 
 /*
@@ -185,6 +209,13 @@ int dtrain_stream_query(struct dtrain_stream *stream, bool *done, struct dtrain_
  */
 int dtrain_comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
                     struct dtrain_error *err);
+
+/*
+ * Makes a communicator fail on all its ranks: what is queued or runs on it, and
+ * what is called later, returns -1 with "why". For a rank that cannot go on, so
+ * that the others do not wait for it. Bounded in time; any thread may call it.
+ */
+int dtrain_comm_revoke(struct dtrain_comm *comm, const char *why, struct dtrain_error *err);
 
 int dtrain_comm_rank(const struct dtrain_comm *comm);
 int dtrain_comm_size(const struct dtrain_comm *comm);

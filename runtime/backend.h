@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "dtrain.h"
 #include "runtime/deadline.h"
+#include "runtime/math.h"
 #include "runtime/peers.h"
 
 #define DT_COMM_NAME_MAX 48 /* "dtrain/tp/3" */
@@ -80,13 +81,27 @@ struct dt_backend {
     void (*stream_destroy)(void *stream); /* waits for what is queued */
     int (*stream_synchronize)(void *stream, struct dtrain_error *err);
     int (*stream_query)(void *stream, bool *done, struct dtrain_error *err);
+    /* What is queued on stream later runs after all that is queued on other by now. */
+    int (*stream_wait)(void *stream, void *other, struct dtrain_error *err);
+
+    /* Memory that operations, copies and math use; zeroed, aligned to 64 bytes; bytes > 0. */
+    int (*memory_alloc)(void *state, size_t bytes, void **memory, struct dtrain_error *err);
+    void (*memory_free)(void *state, void *memory); /* nothing queued uses it; NULL allowed */
 
     /* Queue and return. -1 when the communicator failed before (its first error) or cannot queue. */
     int (*enqueue)(void *comm, const struct dt_operation *operation, void *stream,
                    struct dtrain_error *err);
-    /* The operation of a group of one: bytes from one buffer to another, on the stream. */
+    /* bytes from one buffer to another, on the stream; each in the backend's memory or the host's. */
     int (*enqueue_copy)(void *to, const void *from, size_t bytes, void *stream,
                         struct dtrain_error *err);
+    int (*enqueue_math)(const struct dt_math *math, void *stream, struct dtrain_error *err);
+
+    /*
+     * Makes the communicator fail with err_text as its first error unless it failed before: what is
+     * queued or runs on it ends soon with -1, on the other ranks too (a backend whose ranks cannot
+     * tell each other relies on theirs doing the same). Bounded in time. Thread-safe.
+     */
+    void (*comm_revoke)(void *comm, const char *err_text);
 };
 
 extern const struct dt_backend dt_backend_host;

@@ -5,6 +5,8 @@
 #include "runtime/host_call.h"
 #include "runtime/host_stream.h"
 
+#define MEMORY_ALIGNMENT 64 /* a cache line */
+
 static bool host_is_available(char *why, size_t size)
 {
     (void)why;
@@ -127,6 +129,30 @@ static int host_stream_query(void *stream, bool *done, struct dtrain_error *err)
     return dt_host_stream_query(stream, done, err);
 }
 
+static int host_stream_wait(void *stream, void *other, struct dtrain_error *err)
+{
+    return dt_host_stream_push_wait(stream, other, err);
+}
+
+/* ---- Memory --------------------------------------------------------------- */
+
+static int host_memory_alloc(void *state, size_t bytes, void **memory, struct dtrain_error *err)
+{
+    (void)state;
+    if (posix_memalign(memory, MEMORY_ALIGNMENT, bytes) != 0)
+        return dt_error_memory(err, bytes, "buffers");
+    memset(*memory, 0, bytes);
+    return 0;
+}
+
+static void host_memory_free(void *state, void *memory)
+{
+    (void)state;
+    free(memory);
+}
+
+/* ---- Operations ----------------------------------------------------------- */
+
 static int host_enqueue(void *comm, const struct dt_operation *operation, void *stream,
                         struct dtrain_error *err)
 {
@@ -137,6 +163,11 @@ static int host_enqueue_copy(void *to, const void *from, size_t bytes, void *str
                              struct dtrain_error *err)
 {
     return dt_host_stream_push_copy(stream, to, from, bytes, err);
+}
+
+static int host_enqueue_math(const struct dt_math *math, void *stream, struct dtrain_error *err)
+{
+    return dt_host_stream_push_math(stream, math, err);
 }
 
 const struct dt_backend dt_backend_host = {
@@ -151,6 +182,10 @@ const struct dt_backend dt_backend_host = {
     .stream_destroy = host_stream_destroy,
     .stream_synchronize = host_stream_synchronize,
     .stream_query = host_stream_query,
+    .stream_wait = host_stream_wait,
+    .memory_alloc = host_memory_alloc,
+    .memory_free = host_memory_free,
     .enqueue = host_enqueue,
     .enqueue_copy = host_enqueue_copy,
+    .enqueue_math = host_enqueue_math,
 };

@@ -80,6 +80,34 @@ int dtrain_stream_query(struct dtrain_stream *stream, bool *done, struct dtrain_
     return stream->backend->stream_query(stream->state, done, err);
 }
 
+int dtrain_stream_wait(struct dtrain_stream *stream, struct dtrain_stream *other,
+                       struct dtrain_error *err)
+{
+    if (stream == NULL || other == NULL)
+        return dt_error_set(err, "dtrain_stream_wait: %s is NULL: create it with dtrain_stream_create()",
+                            stream == NULL ? "stream" : "other");
+    if (stream->backend != other->backend)
+        return dt_error_set(err,
+                            "dtrain_stream_wait: stream is of backend %s, other of backend %s: use streams "
+                            "of the same world",
+                            stream->backend->name, other->backend->name);
+    return stream == other ? 0 : stream->backend->stream_wait(stream->state, other->state, err);
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+int dtrain_copy(void *to, const void *from, size_t bytes, struct dtrain_stream *stream,
+                struct dtrain_error *err)
+{
+    if (stream == NULL)
+        return dt_error_set(err, "dtrain_copy: stream is NULL: create one with dtrain_stream_create()");
+    if (bytes == 0 || to == from)
+        return 0;
+    if (to == NULL || from == NULL)
+        return dt_error_set(err, "dtrain_copy: %s is NULL but bytes is %zu", to == NULL ? "to" : "from", bytes);
+    return stream->backend->enqueue_copy(to, from, bytes, stream->state, err);
+}
+
 /* ---- Operations --------------------------------------------------------- */
 
 /*

@@ -22,5 +22,8 @@ libdthost_la_SOURCES = \
 	runtime/host_tcp.c runtime/host_tcp.h \
 	runtime/thread.c runtime/thread.h \
 	runtime/host_wait.c runtime/host_wait.h \
+	runtime/math.c runtime/math.h \
+	runtime/math_elements.c runtime/math_elements.h runtime/math_value.h \
 	runtime/host_wire.c runtime/host_wire.h \
 	runtime/type.c runtime/type.h
+libdthost_la_LIBADD = -lm

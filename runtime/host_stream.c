@@ -7,11 +7,26 @@
 #include "runtime/host_coll.h"
 #include "runtime/thread.h"
 
+enum item_kind { ITEM_OPERATION, ITEM_COPY, ITEM_MATH, ITEM_MARK, ITEM_WAIT };
+
+/* A place in a stream's queue that another stream waits for; each of the two items holds it. */
+struct mark {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int holders;
+    bool is_passed;
+};
+
 struct item {
     struct item *next;
-    struct dt_host_comm *comm; /* NULL: a copy */
+    enum item_kind kind;
+    struct dt_host_comm *comm;
     uint64_t ticket;
-    struct dt_operation operation; /* of a copy: send, recv, and bytes in count */
+    struct mark *mark;
+    union {
+        struct dt_operation operation; /* of a copy: send, recv, and bytes in count */
+        struct dt_math math;
+    };
     struct dtrain_transfer transfers[];
 };
 
@@ -25,13 +40,74 @@ struct dt_host_stream {
     struct dtrain_error failure; /* the first since the caller was told of one */
 };
 
+/* ---- Marks -------------------------------------------------------------- */
+
+static struct mark *mark_create(struct dtrain_error *err)
+{
+    struct mark *mark = calloc(1, sizeof(*mark));
+
+    if (mark == NULL) {
+        dt_error_memory(err, sizeof(*mark), "a stream's wait");
+        return NULL;
+    }
+    pthread_mutex_init(&mark->lock, NULL);
+    pthread_cond_init(&mark->changed, NULL);
+    mark->holders = 2;
+    return mark;
+}
+
+static void mark_release(struct mark *mark)
+{
+    bool is_last;
+
+    pthread_mutex_lock(&mark->lock);
+    is_last = --mark->holders == 0;
+    pthread_mutex_unlock(&mark->lock);
+    if (!is_last)
+        return;
+    pthread_cond_destroy(&mark->changed);
+    pthread_mutex_destroy(&mark->lock);
+    free(mark);
+}
+
+static void mark_pass(struct mark *mark)
+{
+    pthread_mutex_lock(&mark->lock);
+    mark->is_passed = true;
+    pthread_cond_signal(&mark->changed);
+    pthread_mutex_unlock(&mark->lock);
+    mark_release(mark);
+}
+
+static void mark_await(struct mark *mark)
+{
+    pthread_mutex_lock(&mark->lock);
+    while (!mark->is_passed)
+        pthread_cond_wait(&mark->changed, &mark->lock);
+    pthread_mutex_unlock(&mark->lock);
+    mark_release(mark);
+}
+
 /* ---- The thread --------------------------------------------------------- */
 
 static int run_item(struct item *item, struct dtrain_error *err)
 {
-    if (item->comm != NULL)
+    switch (item->kind) {
+    case ITEM_OPERATION:
         return dt_host_call_run(item->comm, &item->operation, item->ticket, err);
-    dt_host_copy(item->operation.recv, item->operation.send, item->operation.count);
+    case ITEM_COPY:
+        dt_host_copy(item->operation.recv, item->operation.send, item->operation.count);
+        return 0;
+    case ITEM_MATH:
+        dt_math_run(&item->math);
+        return 0;
+    case ITEM_MARK:
+        mark_pass(item->mark);
+        return 0;
+    case ITEM_WAIT:
+        mark_await(item->mark);
+        return 0;
+    }
     return 0;
 }
 
@@ -159,18 +235,30 @@ static void append(struct dt_host_stream *stream, struct item *item)
     pthread_mutex_unlock(&stream->lock);
 }
 
-static struct item *item_create(const struct dt_operation *operation, struct dtrain_error *err)
+static struct item *item_create(enum item_kind kind, size_t transfers, struct dtrain_error *err)
 {
-    size_t transfers = operation->transfer_count * sizeof(operation->transfers[0]);
-    struct item *item = calloc(1, sizeof(*item) + transfers);
+    size_t bytes = sizeof(struct item) + transfers * sizeof(struct dtrain_transfer);
+    struct item *item = calloc(1, bytes);
 
     if (item == NULL) {
-        dt_error_memory(err, sizeof(*item) + transfers, "a queued operation");
+        dt_error_memory(err, bytes, "a queued operation");
         return NULL;
     }
+    item->kind = kind;
+    return item;
+}
+
+static struct item *operation_item(struct dt_host_comm *comm, const struct dt_operation *operation,
+                                   struct dtrain_error *err)
+{
+    struct item *item = item_create(ITEM_OPERATION, operation->transfer_count, err);
+
+    if (item == NULL)
+        return NULL;
+    item->comm = comm;
     item->operation = *operation;
-    if (transfers > 0)
-        memcpy(item->transfers, operation->transfers, transfers);
+    if (operation->transfer_count > 0)
+        memcpy(item->transfers, operation->transfers, operation->transfer_count * sizeof(item->transfers[0]));
     item->operation.transfers = item->transfers;
     return item;
 }
@@ -183,12 +271,11 @@ static struct item *item_create(const struct dt_operation *operation, struct dtr
 int dt_host_stream_push(struct dt_host_stream *stream, struct dt_host_comm *comm,
                         const struct dt_operation *operation, struct dtrain_error *err)
 {
-    struct item *item = item_create(operation, err);
+    struct item *item = operation_item(comm, operation, err);
     int rc = 0;
 
     if (item == NULL)
         return -1;
-    item->comm = comm;
     pthread_mutex_lock(&comm->lock);
     if (comm->has_failed) {
         rc = dt_error_set(err, "%s", comm->failure.text);
@@ -204,11 +291,45 @@ int dt_host_stream_push(struct dt_host_stream *stream, struct dt_host_comm *comm
 int dt_host_stream_push_copy(struct dt_host_stream *stream, void *to, const void *from,
                              size_t bytes, struct dtrain_error *err)
 {
-    const struct dt_operation copy = {.send = from, .recv = to, .count = bytes};
-    struct item *item = item_create(&copy, err);
+    struct item *item = item_create(ITEM_COPY, 0, err);
 
     if (item == NULL)
         return -1;
+    item->operation = (struct dt_operation){.send = from, .recv = to, .count = bytes};
     append(stream, item);
+    return 0;
+}
+
+int dt_host_stream_push_math(struct dt_host_stream *stream, const struct dt_math *math,
+                             struct dtrain_error *err)
+{
+    struct item *item = item_create(ITEM_MATH, 0, err);
+
+    if (item == NULL)
+        return -1;
+    item->math = *math;
+    append(stream, item);
+    return 0;
+}
+
+/* The mark is queued first: every wait is for what was queued before it, so none is in a circle. */
+int dt_host_stream_push_wait(struct dt_host_stream *stream, struct dt_host_stream *other,
+                             struct dtrain_error *err)
+{
+    struct mark *mark = mark_create(err);
+    struct item *passing = mark != NULL ? item_create(ITEM_MARK, 0, err) : NULL;
+    struct item *waiting = passing != NULL ? item_create(ITEM_WAIT, 0, err) : NULL;
+
+    if (waiting == NULL) {
+        free(passing);
+        if (mark != NULL) {
+            mark_release(mark);
+            mark_release(mark);
+        }
+        return -1;
+    }
+    passing->mark = waiting->mark = mark;
+    append(other, passing);
+    append(stream, waiting);
     return 0;
 }

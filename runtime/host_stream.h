@@ -19,5 +19,10 @@ int dt_host_stream_push(struct dt_host_stream *stream, struct dt_host_comm *comm
                         const struct dt_operation *operation, struct dtrain_error *err);
 int dt_host_stream_push_copy(struct dt_host_stream *stream, void *to, const void *from,
                              size_t bytes, struct dtrain_error *err);
+int dt_host_stream_push_math(struct dt_host_stream *stream, const struct dt_math *math,
+                             struct dtrain_error *err);
+/* What is queued later waits for all that is queued on other now. */
+int dt_host_stream_push_wait(struct dt_host_stream *stream, struct dt_host_stream *other,
+                             struct dtrain_error *err);
 
 #endif

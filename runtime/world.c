@@ -243,3 +243,20 @@ int dtrain_stream_create(struct dtrain_world *world, struct dtrain_stream **stre
 {
     return dt_stream_create(stream, world->backend, world->backend_state, err);
 }
+
+/* ---- Memory ------------------------------------------------------------------------------------ */
+
+int dtrain_memory_alloc(struct dtrain_world *world, size_t bytes, void **memory, struct dtrain_error *err)
+{
+    *memory = NULL;
+    if (bytes == 0)
+        return 0;
+    if (bytes > PTRDIFF_MAX)
+        return dt_error_set(err, "dtrain_memory_alloc: bytes is %zu: more than memory can hold", bytes);
+    return world->backend->memory_alloc(world->backend_state, bytes, memory, err);
+}
+
+void dtrain_memory_free(struct dtrain_world *world, void *memory)
+{
+    world->backend->memory_free(world->backend_state, memory);
+}

@@ -6,7 +6,8 @@ host_tests = \
 	tests/unit/host_half_test \
 	tests/unit/host_link_test \
 	tests/unit/host_reduce_test \
-	tests/unit/host_stream_test
+	tests/unit/host_stream_test \
+	tests/unit/math_elements_test
 host_test_ldadd = libdthost.la libdtcore.la
 host_double_sources = tests/unit/host_double.c tests/unit/host_double.h tests/unit/tap.h
 
@@ -27,3 +28,5 @@ tests_unit_host_reduce_test_SOURCES = tests/unit/host_reduce_test.c tests/unit/t
 tests_unit_host_reduce_test_LDADD = $(host_test_ldadd)
 tests_unit_host_stream_test_SOURCES = tests/unit/host_stream_test.c $(host_double_sources)
 tests_unit_host_stream_test_LDADD = $(host_test_ldadd)
+tests_unit_math_elements_test_SOURCES = tests/unit/math_elements_test.c tests/unit/tap.h
+tests_unit_math_elements_test_LDADD = $(host_test_ldadd) -lm

@@ -84,6 +84,65 @@ static bool streams_run_at_the_same_time(struct rank *r)
     return ok;
 }
 
+#define CHAIN 50
+
+/* Each addition must see the one before, which ran on the other stream. */
+static bool a_stream_waits_for_another(struct rank *r)
+{
+    float value[2] = {1, 0};
+
+    for (int i = 0; i < CHAIN; i++) {
+        struct dtrain_stream *on = r->streams[i % 2], *other = r->streams[1 - i % 2];
+        struct dt_math add = {.kind = DT_MATH_SCALE,
+                              .scale = {.to = &value[(i + 1) % 2], .from = &value[i % 2], .n = 1,
+                                        .to_type = DTRAIN_FLOAT32, .from_type = DTRAIN_FLOAT32,
+                                        .by.factor = 1, .accumulate = true}};
+
+        if (dtrain_all_reduce(r->comm, &value[i % 2], &value[i % 2], 1, DTRAIN_FLOAT32, DTRAIN_AVG,
+                              other, &r->err) != 0 ||
+            dtrain_stream_wait(on, other, &r->err) != 0 || dt_math_enqueue(&add, on, &r->err) != 0 ||
+            dtrain_stream_wait(other, on, &r->err) != 0)
+            return false;
+    }
+    if (!synchronize(r))
+        return false;
+    /* Fibonacci's numbers, as long as a float holds them; then their rounded sums. */
+    float a = 1, b = 0;
+    for (int i = 0; i < CHAIN; i++) {
+        if (i % 2 == 0)
+            b += a;
+        else
+            a += b;
+    }
+    return (value[0] == a && value[1] == b) || wrong(r, "a wait was passed too early");
+}
+
+static bool waits_are_refused(struct rank *r)
+{
+    struct dtrain_error err = {""};
+
+    if (dtrain_stream_wait(r->streams[0], NULL, &err) == 0 || strstr(err.text, "other is NULL") == NULL)
+        return wrong(r, "a wait for no stream was taken");
+    return dtrain_stream_wait(r->streams[0], r->streams[0], &r->err) == 0 && synchronize(r);
+}
+
+/* In the stream's order: what the copy took is what the operation before it left. */
+static bool copies_are_in_order(struct rank *r)
+{
+    int64_t value = 1, copy = 0;
+    struct dtrain_error err = {""};
+
+    if (dtrain_all_reduce(r->comm, &value, &value, 1, DTRAIN_INT64, DTRAIN_SUM, r->streams[0], &r->err) != 0 ||
+        dtrain_copy(&copy, &value, sizeof(copy), r->streams[0], &r->err) != 0 ||
+        dtrain_all_reduce(r->comm, &value, &value, 1, DTRAIN_INT64, DTRAIN_SUM, r->streams[0], &r->err) != 0 ||
+        !synchronize(r))
+        return false;
+    if (copy != r->size || value != r->size * r->size)
+        return wrong(r, "the copy was not made in order");
+    return (dtrain_copy(NULL, &value, 1, r->streams[0], &err) != 0 && strstr(err.text, "to is NULL") != NULL) ||
+           wrong(r, "a copy to nowhere was taken");
+}
+
 /* ---- Communicators ------------------------------------------------------ */
 
 #define GRID_COMMS 4
@@ -236,6 +295,9 @@ static const struct row rows[] = {
     {"one stream keeps its order", one_stream_keeps_order, 3},
     {"two streams share a communicator", two_streams_share_a_communicator, 4},
     {"streams run at the same time", streams_run_at_the_same_time, 2},
+    {"a stream waits for another", a_stream_waits_for_another, 2},
+    {"waits for nothing", waits_are_refused, 1},
+    {"copies are in order", copies_are_in_order, 3},
     {"many communicators at once", many_communicators, 8},
     {"many communicators of 16 ranks at once", many_communicators, 16},
     {"transfers cross", transfers_cross, 4},
