@@ -134,6 +134,7 @@ static const struct dt_env_input inputs[] = {
     {"DTRAIN_TIMEOUT", "600", "seconds until an operation names whom it waits for"},
     {"DTRAIN_SOCKET_IFNAME", "", "network interface for connections between nodes; by default the one that "
                                  "leads to MASTER_ADDR"},
+    {"DTRAIN_LIBRARY", "", "path of libdtrain for the Python package; by default the loader finds it"},
 };
 
 const struct dt_env_var *dt_env_vars(size_t *count)

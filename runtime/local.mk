@@ -24,7 +24,7 @@ libdtworld_la_SOURCES = \
 	runtime/settings.c runtime/settings.h \
 	runtime/source.c runtime/source.h \
 	runtime/wire.c runtime/wire.h \
-	runtime/world.c runtime/world.h \
+	runtime/world.c runtime/world.h runtime/world_layout.c \
 	runtime/world_comms.c runtime/world_comms.h
 if DT_HAVE_PMIX
 libdtworld_la_SOURCES += runtime/boot_pmix.c

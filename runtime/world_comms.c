@@ -334,6 +334,8 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
         entry = entry_of(world, axes, err);
     if (entry == NULL)
         return -1;
+    if (world->control == NULL && entry->request.size > 1)
+        return world->backend->comms_create(NULL, NULL, 0, NULL, &deadline, err);
     if (entry->comm == NULL && (make_and_hand_out_id(world, entry, &deadline, err) < 0 ||
                                 create_entries(world, entry, entry->next, &deadline, err) < 0))
         return dt_error_prefix(err, "%s", entry->request.name);
