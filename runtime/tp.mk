@@ -1,0 +1,6 @@
+# Tensor, context and expert parallel.
+include_HEADERS += include/dtrain_tp.h
+libdthost_la_SOURCES += \
+	runtime/lane.c runtime/lane.h \
+	runtime/tp.h \
+	runtime/tp_linear.c runtime/tp_region.c runtime/tp_rows.c runtime/tp_shard.c runtime/tp_vocabulary.c
