@@ -3,6 +3,7 @@ include tests/layout.mk
 include tests/core.mk
 include tests/import.mk
 include tests/host.mk
+include tests/tp.mk
 include tests/boot.mk
 include tests/plugin.mk
 include tests/binder.mk
