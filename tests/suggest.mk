@@ -1,8 +1,9 @@
 # dtrain suggest: the cost model, by formulas and properties, and the command.
 suggest_tests = tests/unit/suggest_machine_test tests/unit/suggest_memory_test tests/unit/suggest_model_test \
 	tests/unit/suggest_search_test tests/unit/suggest_time_test
-TESTS += $(suggest_tests)
+TESTS += $(suggest_tests) tests/cli/suggest_test.sh
 check_PROGRAMS += $(suggest_tests)
+EXTRA_DIST += tests/cli/suggest_test.sh
 
 suggest_cflags = $(AM_CFLAGS) $(DT_HWLOC_CFLAGS)
 suggest_ldadd = libdttopo.la libdtcore.la $(DT_HWLOC_LIBS)
