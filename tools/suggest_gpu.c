@@ -15,8 +15,8 @@
     }
 
 /*
- * Data sheets: dense rates, never those of sparsity. fp32 is TF32, or AMD's matrix rate, where there is one.
- * An mi250x is one of a module's two dies.
+ * As remembered from data sheets, to be checked against them: dense rates, never those of sparsity. fp32 is TF32,
+ * or AMD's matrix rate, where there is one. An mi250x is one of a module's two dies.
  */
 static const struct dt_suggest_gpu gpus[] = {
     GPU("v100-16", 16 * GIB, 900, 0, 125, 15.7, 25, 16),
