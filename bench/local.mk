@@ -1,4 +1,4 @@
 include bench/bind.mk
 include bench/startup.mk
 include bench/collectives.mk
-EXTRA_DIST += bench/mpibind.sh bench/mpibind.py
+EXTRA_DIST += bench/mpibind.sh bench/mpibind.py bench/suggest.sh bench/suggest.py

@@ -13,6 +13,7 @@ include tests/bind.mk
 include tests/switches.mk
 include tests/topo_tool.mk
 include tests/python.mk
+include tests/suggest.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

@@ -3,6 +3,7 @@ dtrain_SOURCES = \
 	tools/cmd_env.c \
 	tools/cmd_help.c \
 	tools/cmd_plan.c \
+	tools/cmd_suggest.c \
 	tools/cmd_topo.c \
 	tools/command.c tools/command.h \
 	tools/console.c tools/console.h \
@@ -17,6 +18,17 @@ dtrain_SOURCES = \
 	tools/plan_step.c tools/plan_step.h \
 	tools/plan_svg.c tools/plan_svg.h \
 	tools/plan_switches.c tools/plan_switches.h \
+	tools/suggest_gpu.c tools/suggest_gpu.h \
+	tools/suggest_layout.c tools/suggest_layout.h \
+	tools/suggest_limits.c tools/suggest_limits.h \
+	tools/suggest_machine.c tools/suggest_machine.h \
+	tools/suggest_memory.c tools/suggest_memory.h \
+	tools/suggest_model.c tools/suggest_model.h \
+	tools/suggest_options.c tools/suggest_options.h \
+	tools/suggest_print.c tools/suggest_print.h \
+	tools/suggest_search.c tools/suggest_search.h \
+	tools/suggest_time.c tools/suggest_time.h \
+	tools/suggest_why.c tools/suggest_why.h \
 	tools/svg.c tools/svg.h \
 	tools/table.c tools/table.h \
 	tools/topo_json.c tools/topo_json.h \
@@ -38,5 +50,8 @@ tools_mangen_SOURCES = \
 	tools/mangen.c \
 	tools/option_table.c tools/option_table.h \
 	tools/plan_options.c tools/plan_options.h \
+	tools/suggest_limits.c tools/suggest_limits.h \
+	tools/suggest_model.c tools/suggest_model.h \
+	tools/suggest_options.c tools/suggest_options.h \
 	tools/topo_options.c tools/topo_options.h
 tools_mangen_LDADD = libdtcore.la
