@@ -1,6 +1,7 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
 include runtime/nccl.mk
 include runtime/host.mk
+include runtime/schedule.mk
 
 noinst_LTLIBRARIES += libdtworld.la
 libdtworld_la_SOURCES = \
