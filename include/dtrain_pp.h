@@ -91,6 +91,130 @@ int dtrain_pp_stage_layers(int layers, int stages, int chunks, int stage, int ch
 int dtrain_pp_balance(const double *costs, int layers, int stages, int chunks, int *firsts,
                       struct dtrain_error *err);
 
+/* ---- Pipelines ---------------------------------------------------------- */
+
+/* Row-major, elements of the pipeline's type; no dimension is 0. */
+struct dtrain_pp_shape {
+    int rank; /* dimensions: 1 .. DTRAIN_PP_DIMS_MAX */
+    size_t dims[DTRAIN_PP_DIMS_MAX];
+};
+
+/*
+ * What a callback is called for. Buffers are the pipeline's, in the memory that the world's backend moves, and
+ * belong to the callback until what it queued on the stream has run.
+ */
+struct dtrain_pp_work {
+    int stage, chunk, model_stage, microbatch;
+    int first_layer, layer_count; /* of this chunk; 0 where options.layers is 0 */
+    /*
+     * 0 .. slots-1: the same from the forward to the last action of a microbatch and chunk, and no other one's
+     * in between: an index for what the caller keeps meanwhile.
+     */
+    int slot;
+    struct dtrain_pp_shape input_shape, output_shape; /* of boundary model_stage - 1 and model_stage */
+    const void *input;           /* activation; NULL on the first model stage. Kept until the last action */
+    void *output;                /* forward: to be filled; NULL on the last model stage */
+    const void *output_gradient; /* backward: what came back; NULL on the last model stage */
+    void *input_gradient;        /* backward: to be filled; NULL on the first model stage */
+    void *const *parameters;     /* those of the options; in a backward of PIPEDREAM the forward's version */
+    struct dtrain_stream *stream;
+    void *context;
+};
+
+/*
+ * Queues its work on work->stream, or does it before it returns, as on the host backend, where inputs are there
+ * when it is called; on NCCL they are there for what is queued. 0, or -1 with the reason, which ends the step
+ * on all stages. Called by the thread that runs the pipeline.
+ */
+typedef int dtrain_pp_callback(const struct dtrain_pp_work *work, struct dtrain_error *err);
+
+/* Weights whose versions PIPEDREAM keeps, in the memory that the world's backend moves. */
+struct dtrain_pp_parameter {
+    void *data;
+    size_t bytes;
+};
+
+/* Zero-initialise. All but callbacks, context and parameters are the same on all stages. */
+struct dtrain_pp_options {
+    enum dtrain_pp_kind kind;
+    int microbatches;
+    int chunks;                                 /* 0: 1 */
+    int layers;                                 /* of the model, split by dtrain_pp_stage_layers(); 0: not told */
+    const double *layer_costs;                  /* [layers], split by dtrain_pp_balance(); NULL: they are alike */
+    enum dtrain_type type;                      /* of activations and gradients */
+    struct dtrain_pp_shape shape;               /* at every boundary; with variable shapes the most elements */
+    const struct dtrain_pp_shape *input_shapes; /* [chunks] of this stage, where boundaries differ; or NULL */
+    const struct dtrain_pp_shape *output_shapes;
+    dtrain_pp_callback *forward;
+    dtrain_pp_callback *backward;        /* ZB_H1: of the input only */
+    dtrain_pp_callback *backward_weight; /* ZB_H1 */
+    dtrain_pp_callback *update;          /* PIPEDREAM: after each backward */
+    /*
+     * Variable shapes: the shape of the output of a microbatch, whose input_shape is known; on the last model
+     * stage not called. Every run begins with it: shapes go from stage to stage before any data do.
+     */
+    int (*output_shape)(const struct dtrain_pp_work *work, struct dtrain_pp_shape *shape,
+                        struct dtrain_error *err);
+    const struct dtrain_pp_parameter *parameters;
+    size_t parameter_count;
+    void *context;
+    /*
+     * Times of a forward, of the gradient of its input and of its weights, in any unit; all 0: a common ratio.
+     * Only the order of transfers follows them, see dtrain_pp_schedule().
+     */
+    int forward_time, backward_time, weight_time;
+};
+
+/*
+ * Collective over the pp group: compares the options of all stages, and fails on all of them, naming both
+ * sides, where they or the shapes of neighbours differ. Proves the schedule. What the options point to is
+ * copied, but for parameters' data and context. The caller ends *pp with dtrain_pp_destroy().
+ */
+int dtrain_pp_create(struct dtrain_world *world, const struct dtrain_pp_options *options, struct dtrain_pp **pp,
+                     struct dtrain_error *err);
+/* Before the world; NULL is allowed. */
+void dtrain_pp_destroy(struct dtrain_pp *pp);
+
+/*
+ * One step: all microbatches through the schedule. Collective over the pp group, on its communicator; returns
+ * when the step's work has run. When a callback fails on a stage, the communicator is revoked with the reason,
+ * which names rank, stage and microbatch, and all stages return -1 with it; the pipeline cannot run again.
+ */
+int dtrain_pp_run(struct dtrain_pp *pp, struct dtrain_error *err);
+
+/*
+ * Weights that the first and the last model stage share, as tied embeddings do: after the backwards of each
+ * step, the sum of both gradients stands in both. Collective over the pp group, in the same order; stages
+ * between the two give NULL. Not with PIPEDREAM and INFERENCE. With one stage there is one gradient already.
+ */
+int dtrain_pp_tied(struct dtrain_pp *pp, void *gradient, size_t count, enum dtrain_type type,
+                   struct dtrain_error *err);
+
+/* ---- What there is and what happened ------------------------------------ */
+
+struct dtrain_pp_info {
+    int stage, stages, chunks, microbatches;
+    int slots;           /* the schedule's peak on this stage */
+    int buffers;         /* activations and gradients that are allocated: those held and those under way */
+    size_t buffer_bytes; /* of one */
+    int versions;        /* of the weights: 1 but for PIPEDREAM */
+};
+void dtrain_pp_info(const struct dtrain_pp *pp, struct dtrain_pp_info *info);
+
+/* This stage's actions in the order of their turns. Borrowed, as long as the pipeline. */
+const struct dtrain_pp_action *dtrain_pp_schedule(const struct dtrain_pp *pp, size_t *count);
+
+/*
+ * When each action of dtrain_pp_schedule() ran in the last step, by CLOCK_MONOTONIC. On NCCL computing begins
+ * and ends when its callback was called and returned. A transfer begins when it was queued and ends when it was
+ * waited for, at the latest at the step's end. Borrowed, until the next run.
+ */
+struct dtrain_pp_event {
+    struct dtrain_pp_action action;
+    int64_t begin_ns, end_ns; /* both 0: it did not run */
+};
+const struct dtrain_pp_event *dtrain_pp_trace(const struct dtrain_pp *pp, size_t *count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
 include runtime/nccl.mk
 include runtime/host.mk
-include runtime/schedule.mk
+include runtime/pp.mk
 
 noinst_LTLIBRARIES += libdtworld.la
 libdtworld_la_SOURCES = \
@@ -38,8 +38,8 @@ libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =
-libdtrain_la_LIBADD = libdtworld.la
+libdtrain_la_LIBADD = libdtpp.la libdtworld.la
 libdtrain_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(top_srcdir)/runtime/libdtrain.map
 EXTRA_DIST += runtime/libdtrain.map
-libdtrain_la_DEPENDENCIES = libdtworld.la $(top_srcdir)/runtime/libdtrain.map
+libdtrain_la_DEPENDENCIES = libdtpp.la libdtworld.la $(top_srcdir)/runtime/libdtrain.map

@@ -1,4 +1,4 @@
-# Pipeline schedules, pure: the library and the dtrain command use the same ones.
+# Pipeline schedules, pure: the library and the dtrain command use the same ones. Pipelines run them.
 include_HEADERS += include/dtrain_pp.h
 noinst_LTLIBRARIES += libdtschedule.la
 libdtschedule_la_SOURCES = \
@@ -10,3 +10,13 @@ libdtschedule_la_SOURCES = \
 	runtime/schedule_place.c \
 	runtime/schedule_simulate.c \
 	runtime/schedule_verify.c
+
+noinst_LTLIBRARIES += libdtpp.la
+libdtpp_la_SOURCES = \
+	runtime/pp.c runtime/pp.h \
+	runtime/pp_agree.c \
+	runtime/pp_plan.c runtime/pp_plan.h \
+	runtime/pp_run.c \
+	runtime/pp_shape.c \
+	runtime/pp_tied.c
+libdtpp_la_LIBADD = libdtschedule.la libdtworld.la
