@@ -16,6 +16,7 @@
 #include "core/env.h"
 #include "core/request.h"
 #include "tools/console.h"
+#include "tools/schedule_options.h"
 #include "tools/topo_options.h"
 
 #define LINE_MAX_BYTES 1024
@@ -142,6 +143,20 @@ static void list_topo_options(struct dt_out *out)
     list_table(out, options, count);
 }
 
+static void list_schedule_options(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_schedule_option *options = dt_schedule_options_table(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        dt_out_text(out, ".TP\n");
+        bold(out, "--", options[i].name);
+        if (options[i].argument != NULL)
+            argument(out, "=", options[i].argument, "");
+        help(out, options[i].help, "");
+    }
+}
+
 static void list_variables(struct dt_out *out)
 {
     size_t count;
@@ -186,6 +201,7 @@ static const struct {
     {"@OPTIONS@", list_options},     {"@PLAN_OPTIONS@", list_plan_options},
     {"@VARIABLES@", list_variables}, {"@INPUTS@", list_inputs},
     {"@CONF_KEYS@", list_conf_keys}, {"@TOPO_OPTIONS@", list_topo_options},
+    {"@SCHEDULE_OPTIONS@", list_schedule_options},
 };
 
 /* Drops the newline; refuses a line that is longer than the buffer. */

@@ -90,7 +90,7 @@ struct held {
 
 struct stage {
     const struct row *row;
-    int stages, parts, tp;
+    int stages, parts, tp, slots;
     double weights[DTRAIN_PP_CHUNKS_MAX], sums[DTRAIN_PP_CHUNKS_MAX];
     struct held *held; /* [slots] */
     float *tied;
@@ -178,7 +178,7 @@ static int forward(const struct dtrain_pp_work *work, struct dtrain_error *err)
             stage->sums[work->chunk] += out[i];
         free(held->input);
         free(held->output);
-        held->microbatch = -1;
+        *held = (struct held){.microbatch = -1};
     }
     return 0;
 }
@@ -202,7 +202,7 @@ static void let_go(struct stage *stage, const struct dtrain_pp_work *work)
     note(stage, held->microbatch == work->microbatch && held->chunk == work->chunk, "another one's slot");
     free(held->input);
     free(held->output);
-    held->microbatch = -1;
+    *held = (struct held){.microbatch = -1};
 }
 
 static int backward(const struct dtrain_pp_work *work, struct dtrain_error *err)
@@ -287,7 +287,7 @@ static double weight_used(struct reference *ref, int k, int microbatch)
 
 static void reference_microbatch(struct reference *ref, int m)
 {
-    size_t n[PARTS_MAX + 1];
+    size_t n[PARTS_MAX + 1] = {0};
 
     for (int k = 0; k <= ref->parts; k++)
         n[k] = elements_at(ref->row, k - 1, m, ref->tp);
@@ -430,6 +430,7 @@ static void rank_prepare(struct rank *rank)
 
     dtrain_pp_info(rank->pp, &info);
     rank->stage.expected = dtrain_pp_schedule(rank->pp, &rank->stage.expected_count);
+    rank->stage.slots = info.slots;
     rank->stage.held = calloc((size_t)info.slots, sizeof(*rank->stage.held));
     for (int i = 0; i < info.slots; i++)
         rank->stage.held[i].microbatch = -1;
@@ -437,6 +438,10 @@ static void rank_prepare(struct rank *rank)
 
 static void rank_end(struct rank *rank)
 {
+    for (int i = 0; i < rank->stage.slots; i++) {
+        free(rank->stage.held[i].input);
+        free(rank->stage.held[i].output);
+    }
     free(rank->stage.held);
     free(rank->stage.tied);
     dtrain_pp_destroy(rank->pp);
@@ -691,10 +696,6 @@ static void body_fails(struct fork_step *step, uint32_t index, char said[FORK_TE
             fork_say(said, "it ran again");
         else
             say_held(row_of(step), index == step->row->odd, rank.err.text, said);
-        for (size_t i = 0; rank.stage.held != NULL && i < (size_t)row_of(step)->slots; i++) {
-            free(rank.stage.held[i].input);
-            free(rank.stage.held[i].output);
-        }
     }
     rank_end(&rank);
 }
@@ -798,13 +799,13 @@ static const struct row rows[] = {
      .own = "gradient is NULL on stage 2 of 3: the first and the last stage give one",
      .words = "stage 2 (rank 2) refused: see its own error"},
 
-    {FAIL(3, 1, body_fails, "a forward that fails"), DTRAIN_PP_1F1B, 6, 1, .elements = 8, .spoil = spoil_forward, .slots = 1,
+    {FAIL(3, 1, body_fails, "a forward that fails"), DTRAIN_PP_1F1B, 6, 1, .elements = 8, .spoil = spoil_forward,
      .words = "pipeline stage 1 (rank 1): forward of microbatch 2, chunk 0: out of paper"},
     {FAIL(3, 2, body_fails, "a backward that fails and does not say why"), DTRAIN_PP_1F1B, 6, 1, .elements = 8,
-     .spoil = spoil_backward, .slots = 1,
+     .spoil = spoil_backward,
      .words = "pipeline stage 2 (rank 2): backward of microbatch 1, chunk 0: its callback returned -1 and gave no"},
     {FAIL(3, 1, body_fails, "a shape that is too large"), DTRAIN_PP_1F1B, 6, 1, .elements = 40, .shapes = PER_MICROBATCH,
-     .spoil = spoil_output_shape, .slots = 1,
+     .spoil = spoil_output_shape,
      .words = "the output shape of microbatch 3, chunk 0: it is [1000]: expected 1 to 40 elements"},
 };
 
