@@ -38,8 +38,8 @@ libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =
-libdtrain_la_LIBADD = libdtpp.la libdtworld.la
+libdtrain_la_LIBADD = libdtpp.la libdtschedule.la libdtworld.la
 libdtrain_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(top_srcdir)/runtime/libdtrain.map
 EXTRA_DIST += runtime/libdtrain.map
-libdtrain_la_DEPENDENCIES = libdtpp.la libdtworld.la $(top_srcdir)/runtime/libdtrain.map
+libdtrain_la_DEPENDENCIES = libdtpp.la libdtschedule.la libdtworld.la $(top_srcdir)/runtime/libdtrain.map

@@ -19,4 +19,3 @@ libdtpp_la_SOURCES = \
 	runtime/pp_run.c \
 	runtime/pp_shape.c \
 	runtime/pp_tied.c
-libdtpp_la_LIBADD = libdtschedule.la libdtworld.la
