@@ -3,10 +3,10 @@
  *
  *     srun --dtrain-pp=4 bench/bubble [MS]
  *
- * Stages sleep MS (10) for a forward, the gradient of the input and that of the
+ * Stages sleep MS (20) for a forward, the gradient of the input and that of the
  * weights each, an activation is 64 KiB. The bubble is the share of the step, from
- * the first stage's begin to the last one's end, in which a stage does not sleep.
- * All ranks are on one machine, whose clock they share.
+ * the first stage's begin to the last one's end, in which a stage is not in a
+ * callback, the mean of all stages. They are on one machine, whose clock they share.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -72,48 +72,56 @@ static double formula(enum dtrain_pp_kind kind, int stages, int microbatches, in
     return idle / (computing + idle);
 }
 
-/* From the first begin of all stages to the last end. */
-static int span(struct bench *bench, const struct dtrain_pp *pp, double *ms)
+struct step {
+    double ms;     /* from the first begin of all stages to the last end */
+    double bubble; /* percent */
+};
+
+static int read_step(struct bench *bench, const struct dtrain_pp *pp, struct step *step)
 {
     size_t count;
     const struct dtrain_pp_event *events = dtrain_pp_trace(pp, &count);
-    int64_t times[2] = {INT64_MAX, INT64_MAX}; /* the begin, and the end with its sign turned */
+    int64_t ends[2] = {INT64_MAX, INT64_MAX}; /* the begin, and the end with its sign turned */
+    int64_t busy = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (events[i].action.kind >= DTRAIN_PP_STASH)
             continue;
-        times[0] = events[i].begin_ns < times[0] ? events[i].begin_ns : times[0];
-        times[1] = -events[i].end_ns < times[1] ? -events[i].end_ns : times[1];
+        ends[0] = events[i].begin_ns < ends[0] ? events[i].begin_ns : ends[0];
+        ends[1] = -events[i].end_ns < ends[1] ? -events[i].end_ns : ends[1];
+        busy += events[i].end_ns - events[i].begin_ns;
     }
-    if (dtrain_all_reduce(bench->comm, times, times, 2, DTRAIN_INT64, DTRAIN_MIN, bench->stream,
+    if (dtrain_all_reduce(bench->comm, ends, ends, 2, DTRAIN_INT64, DTRAIN_MIN, bench->stream, &bench->err) != 0 ||
+        dtrain_all_reduce(bench->comm, &busy, &busy, 1, DTRAIN_INT64, DTRAIN_SUM, bench->stream,
                           &bench->err) != 0 ||
         dtrain_stream_synchronize(bench->stream, &bench->err) != 0)
         return -1;
-    *ms = (double)(-times[1] - times[0]) / 1e6;
+    step->ms = (double)(-ends[1] - ends[0]) / 1e6;
+    step->bubble = 100 * (1 - (double)busy / 1e6 / dtrain_comm_size(bench->comm) / step->ms);
     return 0;
 }
 
 static int compare(const void *a, const void *b)
 {
-    const double *x = a, *y = b;
+    const struct step *x = a, *y = b;
 
-    return (*x > *y) - (*x < *y);
+    return (x->bubble > y->bubble) - (x->bubble < y->bubble);
 }
 
-static int measure(struct bench *bench, struct dtrain_pp *pp, double *ms)
+static int measure(struct bench *bench, struct dtrain_pp *pp, struct step *step)
 {
-    double all[STEPS];
+    struct step all[STEPS];
 
     if (dtrain_pp_run(pp, &bench->err) != 0)
         return -1;
     for (int i = 0; i < STEPS; i++) {
         if (dtrain_barrier(bench->comm, bench->stream, &bench->err) != 0 ||
             dtrain_stream_synchronize(bench->stream, &bench->err) != 0 ||
-            dtrain_pp_run(pp, &bench->err) != 0 || span(bench, pp, &all[i]) != 0)
+            dtrain_pp_run(pp, &bench->err) != 0 || read_step(bench, pp, &all[i]) != 0)
             return -1;
     }
     qsort(all, STEPS, sizeof(all[0]), compare);
-    *ms = all[STEPS / 2];
+    *step = all[STEPS / 2];
     return 0;
 }
 
@@ -132,20 +140,20 @@ static int run_row(struct bench *bench, size_t i)
         .backward_weight = is_split ? rest_once : NULL,
         .context = &bench->ms,
     };
-    double wanted = 100 * formula(rows[i].kind, stages, microbatches, rows[i].chunks), ms, found, error;
+    double wanted = 100 * formula(rows[i].kind, stages, microbatches, rows[i].chunks), error;
     struct dtrain_pp *pp;
+    struct step step;
     int rc;
 
     if (dtrain_pp_create(bench->world, &options, &pp, &bench->err) != 0)
         return -1;
-    rc = measure(bench, pp, &ms);
+    rc = measure(bench, pp, &step);
     dtrain_pp_destroy(pp);
     if (rc != 0 || dtrain_rank(bench->world) != 0)
         return rc;
-    found = 100 * (1 - 3.0 * (double)bench->ms * microbatches * rows[i].chunks / ms);
-    error = 100 * (found - wanted) / wanted;
+    error = 100 * (step.bubble - wanted) / wanted;
     printf("%-12s %6d %12d %9.1f %10.2f %10.2f %8.1f %s\n", dtrain_pp_kind_name(rows[i].kind), rows[i].chunks,
-           microbatches, ms, wanted, found, error, error <= CLOSE ? "yes" : "no");
+           microbatches, step.ms, wanted, step.bubble, error, error <= CLOSE ? "yes" : "no");
     return 0;
 }
 
@@ -173,7 +181,7 @@ static int run(struct bench *bench)
 
 int main(int argc, char **argv)
 {
-    struct bench bench = {.ms = argc > 1 ? strtol(argv[1], NULL, 10) : 10};
+    struct bench bench = {.ms = argc > 1 ? strtol(argv[1], NULL, 10) : 20};
     int rc;
 
     if (bench.ms < 1 || bench.ms > 1000) {

@@ -13,5 +13,5 @@ stage_up
 for layout in '1 4' '4 1'; do
   read -r nodes tasks <<<"$layout"
   stage_lab run -- srun "-N$nodes" "--ntasks-per-node=$tasks" --dtrain-backend=host "--dtrain-pp=4" \
-    "$DT_PROGRAMS/bubble" "${2:-10}"
+    "$DT_PROGRAMS/bubble" "${2:-20}"
 done
