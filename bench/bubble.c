@@ -16,7 +16,7 @@
 #include "dtrain_pp.h"
 
 #define ELEMENTS 16384
-#define STEPS 3 /* the median is shown; one more warms up */
+#define STEPS 3   /* the median is shown; one more warms up */
 #define CLOSE 5.0 /* percent */
 
 static const struct {
@@ -67,7 +67,8 @@ static int rest_twice(const struct dtrain_pp_work *work, struct dtrain_error *er
 /* Idle over the whole, of times 1, 1, 1. */
 static double formula(enum dtrain_pp_kind kind, int stages, int microbatches, int chunks)
 {
-    double computing = 3.0 * microbatches * chunks, idle = (stages - 1) * (kind == DTRAIN_PP_ZB_H1 ? 1.0 : 3.0);
+    double computing = 3.0 * microbatches * chunks,
+           idle = (stages - 1) * (kind == DTRAIN_PP_ZB_H1 ? 1.0 : 3.0);
 
     return idle / (computing + idle);
 }
@@ -91,7 +92,8 @@ static int read_step(struct bench *bench, const struct dtrain_pp *pp, struct ste
         ends[1] = -events[i].end_ns < ends[1] ? -events[i].end_ns : ends[1];
         busy += events[i].end_ns - events[i].begin_ns;
     }
-    if (dtrain_all_reduce(bench->comm, ends, ends, 2, DTRAIN_INT64, DTRAIN_MIN, bench->stream, &bench->err) != 0 ||
+    if (dtrain_all_reduce(bench->comm, ends, ends, 2, DTRAIN_INT64, DTRAIN_MIN, bench->stream, &bench->err) !=
+            0 ||
         dtrain_all_reduce(bench->comm, &busy, &busy, 1, DTRAIN_INT64, DTRAIN_SUM, bench->stream,
                           &bench->err) != 0 ||
         dtrain_stream_synchronize(bench->stream, &bench->err) != 0)
@@ -169,7 +171,8 @@ static int run(struct bench *bench)
         return -1;
     }
     if (dtrain_rank(bench->world) == 0)
-        printf("# %d stages, %ld ms for a forward and for each half of a backward\n%-12s %6s %12s %9s %10s %10s %8s "
+        printf("# %d stages, %ld ms for a forward and for each half of a backward\n%-12s %6s %12s %9s %10s "
+               "%10s %8s "
                "%s\n",
                dtrain_comm_size(bench->comm), bench->ms, "schedule", "chunks", "microbatches", "step ms",
                "formula %", "measured %", "error %", "within 5 %");

@@ -51,10 +51,10 @@ enum dtrain_pp_kind {
 
 enum dtrain_pp_action_kind {
     DTRAIN_PP_FORWARD,
-    DTRAIN_PP_BACKWARD,        /* of input and weights */
-    DTRAIN_PP_BACKWARD_INPUT,  /* of the input only; a BACKWARD_WEIGHT follows */
+    DTRAIN_PP_BACKWARD,       /* of input and weights */
+    DTRAIN_PP_BACKWARD_INPUT, /* of the input only; a BACKWARD_WEIGHT follows */
     DTRAIN_PP_BACKWARD_WEIGHT,
-    DTRAIN_PP_STASH,           /* keeps the weights that microbatches in flight still need */
+    DTRAIN_PP_STASH, /* keeps the weights that microbatches in flight still need */
     DTRAIN_PP_UPDATE,
     DTRAIN_PP_SEND_ACTIVATION, /* microbatch and chunk are those of the own stage, also of what is received */
     DTRAIN_PP_RECV_ACTIVATION,
@@ -100,15 +100,15 @@ struct dtrain_pp_shape {
 };
 
 /*
- * What a callback is called for. Buffers are the pipeline's, in the memory that the world's backend moves, and
- * belong to the callback until what it queued on the stream has run.
+ * What a callback is called for. Buffers are the pipeline's, in the memory that the world's backend moves,
+ * and belong to the callback until what it queued on the stream has run.
  */
 struct dtrain_pp_work {
     int stage, chunk, model_stage, microbatch;
     int first_layer, layer_count; /* of this chunk; 0 where options.layers is 0 */
     /*
-     * 0 .. slots-1: the same from the forward to the last action of a microbatch and chunk, and no other one's
-     * in between: an index for what the caller keeps meanwhile.
+     * 0 .. slots-1: the same from the forward to the last action of a microbatch and chunk, and no other
+     * one's in between: an index for what the caller keeps meanwhile.
      */
     int slot;
     struct dtrain_pp_shape input_shape, output_shape; /* of boundary model_stage - 1 and model_stage */
@@ -122,9 +122,9 @@ struct dtrain_pp_work {
 };
 
 /*
- * Queues its work on work->stream, or does it before it returns, as on the host backend, where inputs are there
- * when it is called; on NCCL they are there for what is queued. 0, or -1 with the reason, which ends the step
- * on all stages. Called by the thread that runs the pipeline.
+ * Queues its work on work->stream, or does it before it returns, as on the host backend, where inputs are
+ * there when it is called; on NCCL they are there for what is queued. 0, or -1 with the reason, which ends
+ * the step on all stages. Called by the thread that runs the pipeline.
  */
 typedef int dtrain_pp_callback(const struct dtrain_pp_work *work, struct dtrain_error *err);
 
@@ -138,11 +138,11 @@ struct dtrain_pp_parameter {
 struct dtrain_pp_options {
     enum dtrain_pp_kind kind;
     int microbatches;
-    int chunks;                                 /* 0: 1 */
-    int layers;                                 /* of the model, split by dtrain_pp_stage_layers(); 0: not told */
-    const double *layer_costs;                  /* [layers], split by dtrain_pp_balance(); NULL: they are alike */
-    enum dtrain_type type;                      /* of activations and gradients */
-    struct dtrain_pp_shape shape;               /* at every boundary; with variable shapes the most elements */
+    int chunks;                   /* 0: 1 */
+    int layers;                   /* of the model, split by dtrain_pp_stage_layers(); 0: not told */
+    const double *layer_costs;    /* [layers], split by dtrain_pp_balance(); NULL: they are alike */
+    enum dtrain_type type;        /* of activations and gradients */
+    struct dtrain_pp_shape shape; /* at every boundary; with variable shapes the most elements */
     const struct dtrain_pp_shape *input_shapes; /* [chunks] of this stage, where boundaries differ; or NULL */
     const struct dtrain_pp_shape *output_shapes;
     dtrain_pp_callback *forward;
@@ -159,8 +159,8 @@ struct dtrain_pp_options {
     size_t parameter_count;
     void *context;
     /*
-     * Times of a forward, of the gradient of its input and of its weights, in any unit; all 0: a common ratio.
-     * Only the order of transfers follows them, see dtrain_pp_schedule().
+     * Times of a forward, of the gradient of its input and of its weights, in any unit; all 0: a common
+     * ratio. Only the order of transfers follows them, see dtrain_pp_schedule().
      */
     int forward_time, backward_time, weight_time;
 };
@@ -170,15 +170,16 @@ struct dtrain_pp_options {
  * sides, where they or the shapes of neighbours differ. Proves the schedule. What the options point to is
  * copied, but for parameters' data and context. The caller ends *pp with dtrain_pp_destroy().
  */
-int dtrain_pp_create(struct dtrain_world *world, const struct dtrain_pp_options *options, struct dtrain_pp **pp,
-                     struct dtrain_error *err);
+int dtrain_pp_create(struct dtrain_world *world, const struct dtrain_pp_options *options,
+                     struct dtrain_pp **pp, struct dtrain_error *err);
 /* Before the world; NULL is allowed. */
 void dtrain_pp_destroy(struct dtrain_pp *pp);
 
 /*
  * One step: all microbatches through the schedule. Collective over the pp group, on its communicator; returns
- * when the step's work has run. When a callback fails on a stage, the communicator is revoked with the reason,
- * which names rank, stage and microbatch, and all stages return -1 with it; the pipeline cannot run again.
+ * when the step's work has run. When a callback fails on a stage, the communicator is revoked with the
+ * reason, which names rank, stage and microbatch, and all stages return -1 with it; the pipeline cannot run
+ * again.
  */
 int dtrain_pp_run(struct dtrain_pp *pp, struct dtrain_error *err);
 
@@ -206,8 +207,8 @@ const struct dtrain_pp_action *dtrain_pp_schedule(const struct dtrain_pp *pp, si
 
 /*
  * When each action of dtrain_pp_schedule() ran in the last step, by CLOCK_MONOTONIC. On NCCL computing begins
- * and ends when its callback was called and returned. A transfer begins when it was queued and ends when it was
- * waited for, at the latest at the step's end. Borrowed, until the next run.
+ * and ends when its callback was called and returned. A transfer begins when it was queued and ends when it
+ * was waited for, at the latest at the step's end. Borrowed, until the next run.
  */
 struct dtrain_pp_event {
     struct dtrain_pp_action action;

@@ -5,8 +5,8 @@
 
 /* ---- Making --------------------------------------------------------------------- */
 
-static int copy_shapes(struct dtrain_pp_shape **to, const struct dtrain_pp *pp, const struct dtrain_pp_shape *from,
-                       struct dtrain_error *err)
+static int copy_shapes(struct dtrain_pp_shape **to, const struct dtrain_pp *pp,
+                       const struct dtrain_pp_shape *from, struct dtrain_error *err)
 {
     size_t count = (size_t)pp->options.chunks * (size_t)pp->shape_rows;
 
@@ -18,7 +18,8 @@ static int copy_shapes(struct dtrain_pp_shape **to, const struct dtrain_pp *pp, 
     return 0;
 }
 
-static int make_shapes(struct dtrain_pp *pp, const struct dtrain_pp_options *options, struct dtrain_error *err)
+static int make_shapes(struct dtrain_pp *pp, const struct dtrain_pp_options *options,
+                       struct dtrain_error *err)
 {
     bool is_variable = options->output_shape != NULL;
     size_t bytes = (size_t)options->microbatches * DT_PP_SHAPE_NUMBERS * sizeof(int64_t);
@@ -41,8 +42,8 @@ static int make_layers(struct dtrain_pp *pp, struct dtrain_error *err)
     if (pp->firsts == NULL)
         return dt_error_memory(err, ((size_t)parts + 1) * sizeof(*pp->firsts), "the layers of a pipeline");
     if (options->layer_costs != NULL)
-        return dtrain_pp_balance(options->layer_costs, options->layers, pp->group.size, options->chunks, pp->firsts,
-                                 err);
+        return dtrain_pp_balance(options->layer_costs, options->layers, pp->group.size, options->chunks,
+                                 pp->firsts, err);
     pp->firsts[parts] = options->layers;
     for (int k = 0; k < parts; k++)
         if (dtrain_pp_stage_layers(options->layers, pp->group.size, options->chunks, k % pp->group.size,
@@ -94,28 +95,31 @@ static int make_buffers(struct dtrain_pp *pp, struct dtrain_error *err)
 
     pp->buffer_bytes = (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
     if (pp->plan.buffers > 0 && pp->buffer_bytes > PTRDIFF_MAX / (size_t)pp->plan.buffers)
-        return dt_error_set(err, "%d activations of %zu bytes are more than memory can hold", pp->plan.buffers,
-                            pp->buffer_bytes);
+        return dt_error_set(err, "%d activations of %zu bytes are more than memory can hold",
+                            pp->plan.buffers, pp->buffer_bytes);
     return dtrain_memory_alloc(pp->world, pp->buffer_bytes * (size_t)pp->plan.buffers, &pp->buffers, err);
 }
 
 /* The live weights and a stash of each for every version that the schedule keeps beside them. */
-static int make_versions(struct dtrain_pp *pp, const struct dtrain_pp_options *options, struct dtrain_error *err)
+static int make_versions(struct dtrain_pp *pp, const struct dtrain_pp_options *options,
+                         struct dtrain_error *err)
 {
     size_t count = options->parameter_count, stashes = (size_t)pp->plan.stashes;
 
     pp->parameters = calloc((1 + stashes) * count + 1, sizeof(*pp->parameters));
     if (pp->parameters == NULL)
-        return dt_error_memory(err, (1 + stashes) * count * sizeof(*pp->parameters), "the versions of weights");
+        return dt_error_memory(err, (1 + stashes) * count * sizeof(*pp->parameters),
+                               "the versions of weights");
     for (size_t i = 0; i < count; i++)
         pp->parameters[i] = options->parameters[i].data;
     for (size_t i = count; i < (1 + stashes) * count; i++)
-        if (dtrain_memory_alloc(pp->world, options->parameters[i % count].bytes, &pp->parameters[i], err) != 0)
+        if (dtrain_memory_alloc(pp->world, options->parameters[i % count].bytes, &pp->parameters[i], err))
             return -1;
     return 0;
 }
 
-static int copy_parameters(struct dtrain_pp *pp, const struct dtrain_pp_options *options, struct dtrain_error *err)
+static int copy_parameters(struct dtrain_pp *pp, const struct dtrain_pp_options *options,
+                           struct dtrain_error *err)
 {
     size_t bytes = options->parameter_count * sizeof(*options->parameters);
     struct dtrain_pp_parameter *copy = malloc(bytes + 1);
@@ -154,9 +158,9 @@ static int make_all(struct dtrain_pp *pp, const struct dtrain_pp_options *option
 {
     int rc = -1;
 
-    if (copy_parameters(pp, options, err) == 0 && make_shapes(pp, options, err) == 0 && make_layers(pp, err) == 0 &&
-        make_schedule(pp, err) == 0 && make_buffers(pp, err) == 0 && make_versions(pp, options, err) == 0 &&
-        make_events(pp, err) == 0)
+    if (copy_parameters(pp, options, err) == 0 && make_shapes(pp, options, err) == 0 &&
+        make_layers(pp, err) == 0 && make_schedule(pp, err) == 0 && make_buffers(pp, err) == 0 &&
+        make_versions(pp, options, err) == 0 && make_events(pp, err) == 0)
         rc = make_streams(pp, err);
     pp->options.input_shapes = pp->options.output_shapes = NULL;
     pp->options.layer_costs = NULL;
@@ -166,7 +170,8 @@ static int make_all(struct dtrain_pp *pp, const struct dtrain_pp_options *option
 /* ---- Life ---------------------------------------------------------------------------- */
 
 /* Stages learn of each other's refusal, then of each other's lack of memory. */
-static int agree_and_make(struct dtrain_pp *pp, const struct dtrain_pp_options *options, struct dtrain_error *err)
+static int agree_and_make(struct dtrain_pp *pp, const struct dtrain_pp_options *options,
+                          struct dtrain_error *err)
 {
     struct dtrain_error own = {""};
     bool is_good = dt_pp_options_check(options, pp->group.rank, pp->group.size, &own) == 0;
@@ -177,14 +182,13 @@ static int agree_and_make(struct dtrain_pp *pp, const struct dtrain_pp_options *
     return dt_pp_agree(pp->world, &pp->group, pp->comm, options, is_good ? NULL : &own, err);
 }
 
-int dtrain_pp_create(struct dtrain_world *world, const struct dtrain_pp_options *options, struct dtrain_pp **pp,
-                     struct dtrain_error *err)
+int dtrain_pp_create(struct dtrain_world *world, const struct dtrain_pp_options *options,
+                     struct dtrain_pp **pp, struct dtrain_error *err)
 {
     struct dtrain_pp *made;
 
     if (world == NULL || options == NULL || pp == NULL)
-        return dt_error_set(err, "dtrain_pp_create: %s is NULL",
-                            world == NULL ? "world" : options == NULL ? "options" : "pp");
+        return dt_error_set(err, "dtrain_pp_create: world, options or pp is NULL: all are needed");
     made = calloc(1, sizeof(*made));
     if (made == NULL)
         return dt_error_memory(err, sizeof(*made), "a pipeline");

@@ -4,7 +4,8 @@
 
 #include "pp_plan.h"
 
-#define DT_PP_STREAMS 4 /* that operations go to by turns, so that one of the last four can be waited for alone */
+/* That operations go to by turns, so that each of the last ones can be waited for alone. */
+#define DT_PP_STREAMS 4
 
 /* Weights of both ends of the model. */
 struct dt_pp_tied {
@@ -82,14 +83,16 @@ int dt_pp_shapes_announce(struct dtrain_pp *pp, struct dtrain_error *err);
 /* ---- pp_agree.c ------------------------------------------------------------- */
 
 /* The options by themselves. */
-int dt_pp_options_check(const struct dtrain_pp_options *options, int stage, int stages, struct dtrain_error *err);
+int dt_pp_options_check(const struct dtrain_pp_options *options, int stage, int stages,
+                        struct dtrain_error *err);
 
 /*
  * Collective over the pp group: -1 on all stages when one refused its options (own: the reason there, else
  * NULL) or when they differ.
  */
 int dt_pp_agree(struct dtrain_world *world, const struct dtrain_group *group, struct dtrain_comm *comm,
-                const struct dtrain_pp_options *options, const struct dtrain_error *own, struct dtrain_error *err);
+                const struct dtrain_pp_options *options, const struct dtrain_error *own,
+                struct dtrain_error *err);
 
 /* ---- pp_run.c ---------------------------------------------------------------- */
 
@@ -97,7 +100,8 @@ int dt_pp_agree(struct dtrain_world *world, const struct dtrain_group *group, st
 struct dtrain_pp_work dt_pp_work(const struct dtrain_pp *pp, int chunk, int microbatch);
 
 /* Ends the run on all stages. Always -1. */
-int dt_pp_fail(struct dtrain_pp *pp, const char *what, const struct dtrain_error *why, struct dtrain_error *err);
+int dt_pp_fail(struct dtrain_pp *pp, const char *what, const struct dtrain_error *why,
+               struct dtrain_error *err);
 
 /* ---- pp_tied.c ---------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@ static int chunks_of(const struct dtrain_pp_options *options)
     return options->chunks == 0 ? 1 : options->chunks;
 }
 
-static int check_callback(bool is_needed, bool is_there, const char *name, const struct dtrain_pp_options *options,
-                          struct dtrain_error *err)
+static int check_callback(bool is_needed, bool is_there, const char *name,
+                          const struct dtrain_pp_options *options, struct dtrain_error *err)
 {
     if (is_needed == is_there)
         return 0;
@@ -26,10 +26,10 @@ static int check_callbacks(const struct dtrain_pp_options *options, struct dtrai
     bool is_pipedream = options->kind == DTRAIN_PP_PIPEDREAM;
 
     if (check_callback(true, options->forward != NULL, "forward", options, err) != 0 ||
-        check_callback(dt_schedule_has_backward(options->kind), options->backward != NULL, "backward", options,
-                       err) != 0 ||
-        check_callback(dt_schedule_is_split(options->kind), options->backward_weight != NULL, "backward_weight",
-                       options, err) != 0)
+        check_callback(dt_schedule_has_backward(options->kind), options->backward != NULL, "backward",
+                       options, err) != 0 ||
+        check_callback(dt_schedule_is_split(options->kind), options->backward_weight != NULL,
+                       "backward_weight", options, err) != 0)
         return -1;
     return check_callback(is_pipedream, options->update != NULL, "update", options, err);
 }
@@ -40,13 +40,15 @@ static int check_shape(const struct dtrain_pp_shape *shape, const char *name, st
 
     if (dt_pp_shape_count(shape) > 0)
         return 0;
-    return dt_error_set(err,
-                        "dtrain_pp_create: %s is %s of rank %d: expected 1 to %d dimensions of at least 1 that "
-                        "memory can hold",
-                        name, dt_pp_shape_text(shape, text), shape->rank, DTRAIN_PP_DIMS_MAX);
+    return dt_error_set(
+        err,
+        "dtrain_pp_create: %s is %s of rank %d: expected 1 to %d dimensions of at least 1 that "
+        "memory can hold",
+        name, dt_pp_shape_text(shape, text), shape->rank, DTRAIN_PP_DIMS_MAX);
 }
 
-static int check_shapes(const struct dtrain_pp_options *options, int stage, int stages, struct dtrain_error *err)
+static int check_shapes(const struct dtrain_pp_options *options, int stage, int stages,
+                        struct dtrain_error *err)
 {
     if (options->output_shape != NULL && (options->input_shapes != NULL || options->output_shapes != NULL))
         return dt_error_set(err, "dtrain_pp_create: options.output_shape finds shapes in each step: leave "
@@ -75,7 +77,8 @@ static int check_parameters(const struct dtrain_pp_options *options, struct dtra
     return 0;
 }
 
-int dt_pp_options_check(const struct dtrain_pp_options *options, int stage, int stages, struct dtrain_error *err)
+int dt_pp_options_check(const struct dtrain_pp_options *options, int stage, int stages,
+                        struct dtrain_error *err)
 {
     if (chunks_of(options) < 1 || chunks_of(options) > DTRAIN_PP_CHUNKS_MAX)
         return dt_error_set(err, "dtrain_pp_create: options.chunks is %d: expected 1 to %d, or 0 for 1",
@@ -84,13 +87,15 @@ int dt_pp_options_check(const struct dtrain_pp_options *options, int stage, int 
         return dt_error_set(err, "dtrain_pp_create: options.microbatches is %d: expected at least 1",
                             options->microbatches);
     if (dtrain_type_size(options->type) == 0)
-        return dt_error_set(err, "dtrain_pp_create: options.type %d is not known: use a value of enum dtrain_type",
+        return dt_error_set(err,
+                            "dtrain_pp_create: options.type %d is not known: use a value of enum dtrain_type",
                             (int)options->type);
     if (options->layers != 0 && options->layers < stages * chunks_of(options))
-        return dt_error_set(err,
-                            "dtrain_pp_create: options.layers is %d: expected at least %d, one for each of %d stages "
-                            "with %d chunk(s)",
-                            options->layers, stages * chunks_of(options), stages, chunks_of(options));
+        return dt_error_set(
+            err,
+            "dtrain_pp_create: options.layers is %d: expected at least %d, one for each of %d stages "
+            "with %d chunk(s)",
+            options->layers, stages * chunks_of(options), stages, chunks_of(options));
     if (check_callbacks(options, err) != 0 || check_shapes(options, stage, stages, err) != 0)
         return -1;
     return check_parameters(options, err);
@@ -114,8 +119,8 @@ enum number {
 };
 
 static const char *const number_names[NUMBERS] = {
-    "refused",      "kind", "microbatches", "chunks", "layers", "type", "output_shape", "forward_time",
-    "backward_time", "weight_time"};
+    "refused", "kind",         "microbatches", "chunks",        "layers",
+    "type",    "output_shape", "forward_time", "backward_time", "weight_time"};
 
 #define CHUNK_NUMBERS (2 * DT_PP_SHAPE_NUMBERS) /* input, output */
 #define CARD (NUMBERS + DTRAIN_PP_CHUNKS_MAX * CHUNK_NUMBERS)
@@ -160,16 +165,18 @@ static int compare_numbers(const struct side *side, int stage, struct dtrain_err
     const int64_t *own = card_of(side, stage), *first = card_of(side, 0);
 
     if (own[NUMBER_REFUSED] != 0)
-        return dt_error_set(err, "dtrain_pp_create: stage %d (rank %d) refused its options: see its own error",
+        return dt_error_set(err,
+                            "dtrain_pp_create: stage %d (rank %d) refused its options: see its own error",
                             stage, dtrain_group_member(side->world, side->group, stage));
     for (int i = 0; i < NUMBERS; i++)
         if (own[i] != first[i])
-            return dt_error_set(err,
-                                "dtrain_pp_create: options.%s is %lld on stage %d (rank %d), %lld on stage 0 (rank "
-                                "%d): give all stages the same",
-                                number_names[i], (long long)own[i], stage,
-                                dtrain_group_member(side->world, side->group, stage), (long long)first[i],
-                                dtrain_group_member(side->world, side->group, 0));
+            return dt_error_set(
+                err,
+                "dtrain_pp_create: options.%s is %lld on stage %d (rank %d), %lld on stage 0 (rank "
+                "%d): give all stages the same",
+                number_names[i], (long long)own[i], stage,
+                dtrain_group_member(side->world, side->group, stage), (long long)first[i],
+                dtrain_group_member(side->world, side->group, 0));
     return 0;
 }
 
@@ -185,12 +192,12 @@ static int compare_shapes(const struct side *side, int model_stage, struct dtrai
     dt_pp_shape_unpack(&in, card_of(side, to) + NUMBERS + next_chunk * CHUNK_NUMBERS);
     if (dt_pp_shape_same(&out, &in))
         return 0;
-    return dt_error_set(err,
-                        "dtrain_pp_create: chunk %d of stage %d (rank %d) gives activations of %s, chunk %d of stage "
-                        "%d (rank %d) takes %s: both sides of a boundary have one shape",
-                        chunk, from, dtrain_group_member(side->world, side->group, from),
-                        dt_pp_shape_text(&out, out_text), next_chunk, to,
-                        dtrain_group_member(side->world, side->group, to), dt_pp_shape_text(&in, in_text));
+    return dt_error_set(
+        err,
+        "dtrain_pp_create: chunk %d of stage %d (rank %d) gives activations of %s, chunk %d of stage "
+        "%d (rank %d) takes %s: both sides of a boundary have one shape",
+        chunk, from, dtrain_group_member(side->world, side->group, from), dt_pp_shape_text(&out, out_text),
+        next_chunk, to, dtrain_group_member(side->world, side->group, to), dt_pp_shape_text(&in, in_text));
 }
 
 static int compare(const struct side *side, struct dtrain_error *err)
@@ -210,8 +217,8 @@ static int compare(const struct side *side, struct dtrain_error *err)
 }
 
 /* Cards lie in the backend's memory while they travel. */
-static int gather(struct dtrain_world *world, struct dtrain_comm *comm, const int64_t card[CARD], int64_t *cards,
-                  int stages, struct dtrain_error *err)
+static int gather(struct dtrain_world *world, struct dtrain_comm *comm, const int64_t card[CARD],
+                  int64_t *cards, int stages, struct dtrain_error *err)
 {
     size_t bytes = CARD * sizeof(*cards);
     struct dtrain_stream *stream = NULL;
@@ -236,7 +243,8 @@ out:
 }
 
 int dt_pp_agree(struct dtrain_world *world, const struct dtrain_group *group, struct dtrain_comm *comm,
-                const struct dtrain_pp_options *options, const struct dtrain_error *own, struct dtrain_error *err)
+                const struct dtrain_pp_options *options, const struct dtrain_error *own,
+                struct dtrain_error *err)
 {
     size_t stages = (size_t)group->size;
     int64_t *cards = calloc(stages, CARD * sizeof(*cards));

@@ -6,13 +6,15 @@
 static int check(int layers, int stages, int chunks, struct dtrain_error *err)
 {
     if (stages < 1 || stages > DTRAIN_PP_STAGES_MAX || chunks < 1 || chunks > DTRAIN_PP_CHUNKS_MAX)
-        return dt_error_set(err, "layers on %d stages with %d chunks: expected 1 to %d stages, 1 to %d chunks",
+        return dt_error_set(err,
+                            "layers on %d stages with %d chunks: expected 1 to %d stages, 1 to %d chunks",
                             stages, chunks, DTRAIN_PP_STAGES_MAX, DTRAIN_PP_CHUNKS_MAX);
     if (layers < stages * chunks)
-        return dt_error_set(err,
-                            "%d layers on %d stages with %d chunk(s) each leave a stage without layers: expected "
-                            "at least %d layers, or fewer stages or chunks",
-                            layers, stages, chunks, stages * chunks);
+        return dt_error_set(
+            err,
+            "%d layers on %d stages with %d chunk(s) each leave a stage without layers: expected "
+            "at least %d layers, or fewer stages or chunks",
+            layers, stages, chunks, stages * chunks);
     return 0;
 }
 
@@ -33,7 +35,8 @@ int dtrain_pp_stage_layers(int layers, int stages, int chunks, int stage, int ch
 
 /* ---- Layers of different costs ----------------------------------------------- */
 
-/* best[n][k]: the dearest of k+1 parts of the first n layers, as cheap as can be; cut[n][k]: where the last begins. */
+/* best[n][k]: the dearest of k+1 parts of the first n layers, as cheap as can be; cut[n][k]: where the last
+ * begins. */
 struct partition {
     const double *sums; /* [layers + 1]: cost of the first n layers */
     int parts;

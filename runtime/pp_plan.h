@@ -1,9 +1,9 @@
 /*
  * pp_plan.h - one stage's actions with the buffers that they use, laid out before anything runs. Pure.
  *
- * A buffer is taken where its data come to be and given back by the action that needs them last. What is being
- * sent is given back when something waited for the operation, or taken again by what then waits for it; so sends
- * run beside computing, but only a few of them. All buffers are of one size.
+ * A buffer is taken where its data come to be and given back by the action that needs them last. What is
+ * being sent is given back when something waited for the operation, or taken again by what then waits for it;
+ * so sends run beside computing, but only a few of them. All buffers are of one size.
  */
 #ifndef DT_RUNTIME_PP_PLAN_H
 #define DT_RUNTIME_PP_PLAN_H
@@ -17,8 +17,8 @@ struct dt_pp_step {
     struct dtrain_pp_action action;
     int slot;
     int input, output, output_gradient, input_gradient; /* a transfer has the one that it sends or receives */
-    int version;                                        /* stash of the weights it uses or fills; -1: the live ones */
-    int wait;                                           /* operation that must have ended before; -1: none */
+    int version; /* stash of the weights it uses or fills; -1: the live ones */
+    int wait;    /* operation that must have ended before; -1: none */
 };
 
 struct dt_pp_plan {

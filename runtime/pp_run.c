@@ -54,7 +54,8 @@ static dtrain_pp_callback *callback_of(const struct dtrain_pp *pp, enum dtrain_p
  * The communicator fails first where another stage gave the reason; then its own words are better than those
  * of the operation that met it.
  */
-int dt_pp_fail(struct dtrain_pp *pp, const char *what, const struct dtrain_error *why, struct dtrain_error *err)
+int dt_pp_fail(struct dtrain_pp *pp, const char *what, const struct dtrain_error *why,
+               struct dtrain_error *err)
 {
     struct dtrain_error text;
 
@@ -116,8 +117,8 @@ static void mark_ended(struct dtrain_pp *pp, int operation)
 
 /*
  * Operations end in order, so a later one's end is as good. A stream is waited for as a whole: the first one
- * that is alone on its stream, which only differs from the operation itself when more were queued after it than
- * there are streams.
+ * that is alone on its stream, which only differs from the operation itself when more were queued after it
+ * than there are streams.
  */
 static int wait_for(struct dtrain_pp *pp, int operation, struct dtrain_error *err)
 {
@@ -180,7 +181,8 @@ static int post(struct dtrain_pp *pp, size_t i, size_t *next, struct dtrain_erro
         pp->events[i].begin_ns = dt_now_ns();
     }
     *next = i;
-    /* What is sent was computed, what is received into is no longer read; and one operation after the other. */
+    /* What is sent was computed, what is received into is no longer read; and one operation after the other.
+     */
     if (dtrain_stream_wait(stream, pp->compute, err) != 0)
         return -1;
     if (operation > 0 && dtrain_stream_wait(stream, stream_of(pp, operation - 1), err) != 0)

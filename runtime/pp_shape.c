@@ -70,7 +70,8 @@ static int receive(struct dtrain_pp *pp, int chunk, int64_t *numbers, struct dtr
         dtrain_stream_synchronize(pp->streams[0], err) != 0)
         return -1;
     for (int i = 0; i < pp->options.microbatches; i++)
-        dt_pp_shape_unpack(&pp->input_shapes[dt_pp_shape_index(pp, chunk, i)], &numbers[i * DT_PP_SHAPE_NUMBERS]);
+        dt_pp_shape_unpack(&pp->input_shapes[dt_pp_shape_index(pp, chunk, i)],
+                           &numbers[i * DT_PP_SHAPE_NUMBERS]);
     return 0;
 }
 
@@ -80,7 +81,8 @@ static int send(struct dtrain_pp *pp, int chunk, int64_t *numbers, struct dtrain
     size_t count = numbers_count(pp);
 
     for (int i = 0; i < pp->options.microbatches; i++)
-        dt_pp_shape_pack(&numbers[i * DT_PP_SHAPE_NUMBERS], &pp->output_shapes[dt_pp_shape_index(pp, chunk, i)]);
+        dt_pp_shape_pack(&numbers[i * DT_PP_SHAPE_NUMBERS],
+                         &pp->output_shapes[dt_pp_shape_index(pp, chunk, i)]);
     if (dtrain_copy(pp->announced, numbers, count * sizeof(*numbers), pp->streams[0], err) != 0 ||
         dtrain_send(pp->comm, pp->announced, count, DTRAIN_INT64, to, pp->streams[0], err) != 0)
         return -1;

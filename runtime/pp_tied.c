@@ -5,8 +5,8 @@
 #include "runtime/type.h"
 
 /*
- * The ends of the model swap their gradients, a piece at a time, and each adds the other's: a + b is b + a, so
- * both get the same bits.
+ * The ends of the model swap their gradients, a piece at a time, and each adds the other's: a + b is b + a,
+ * so both get the same bits.
  */
 #define PIECE_BYTES (4u << 20)
 
@@ -29,8 +29,9 @@ static int check(const struct dtrain_pp *pp, const void *gradient, size_t count,
     if (count == 0)
         return dt_error_set(err, "dtrain_pp_tied: count is 0: expected the gradient's elements");
     if (is_end(pp) != (gradient != NULL))
-        return dt_error_set(err, "dtrain_pp_tied: gradient is %s on stage %d of %d: the first and the last stage "
-                                 "give one, the others NULL",
+        return dt_error_set(err,
+                            "dtrain_pp_tied: gradient is %s on stage %d of %d: the first and the last stage "
+                            "give one, the others NULL",
                             gradient != NULL ? "given" : "NULL", pp->group.rank, pp->group.size);
     return 0;
 }
@@ -48,9 +49,10 @@ static int agree(struct dtrain_pp *pp, const struct dt_pp_tied *tied, bool is_go
         return dt_error_memory(err, bytes, "what stages say of tied weights");
     if (dtrain_memory_alloc(pp->world, bytes, &memory, err) != 0)
         goto out;
-    if (dtrain_copy((char *)memory + (size_t)pp->group.rank * sizeof(own), own, sizeof(own), pp->compute, err) != 0 ||
-        dtrain_all_gather(pp->comm, (char *)memory + (size_t)pp->group.rank * sizeof(own), memory, 3, DTRAIN_INT64,
-                          pp->compute, err) != 0 ||
+    if (dtrain_copy((char *)memory + (size_t)pp->group.rank * sizeof(own), own, sizeof(own), pp->compute,
+                    err) != 0 ||
+        dtrain_all_gather(pp->comm, (char *)memory + (size_t)pp->group.rank * sizeof(own), memory, 3,
+                          DTRAIN_INT64, pp->compute, err) != 0 ||
         dtrain_copy(all, memory, bytes, pp->compute, err) != 0)
         goto out;
     rc = dtrain_stream_synchronize(pp->compute, err);
@@ -60,8 +62,8 @@ static int agree(struct dtrain_pp *pp, const struct dt_pp_tied *tied, bool is_go
                               dt_pp_rank_of(pp, (int)s));
         else if (all[3 * s] != 0 && (all[3 * s + 1] != all[1] || all[3 * s + 2] != all[2]) && all[0] != 0)
             rc = dt_error_set(err,
-                              "dtrain_pp_tied: stage %zu (rank %d) ties %lld %s, stage 0 (rank %d) %lld %s", s,
-                              dt_pp_rank_of(pp, (int)s), (long long)all[3 * s + 1],
+                              "dtrain_pp_tied: stage %zu (rank %d) ties %lld %s, stage 0 (rank %d) %lld %s",
+                              s, dt_pp_rank_of(pp, (int)s), (long long)all[3 * s + 1],
                               dt_type_name((enum dtrain_type)all[3 * s + 2]), dt_pp_rank_of(pp, 0),
                               (long long)all[1], dt_type_name((enum dtrain_type)all[2]));
     }
@@ -122,7 +124,8 @@ void dt_pp_tied_clear(struct dtrain_pp *pp)
 
 /* ---- The sum ---------------------------------------------------------------------- */
 
-static int add_piece(struct dtrain_pp *pp, const struct dt_pp_tied *tied, size_t first, struct dtrain_error *err)
+static int add_piece(struct dtrain_pp *pp, const struct dt_pp_tied *tied, size_t first,
+                     struct dtrain_error *err)
 {
     size_t left = tied->count - first, n = left < tied->piece_count ? left : tied->piece_count;
     int other = pp->group.rank == 0 ? pp->group.size - 1 : 0;
@@ -133,8 +136,13 @@ static int add_piece(struct dtrain_pp *pp, const struct dt_pp_tied *tied, size_t
     };
     const struct dt_math sum = {
         .kind = DT_MATH_SCALE,
-        .scale = {.to = own, .from = tied->piece, .to_type = tied->type, .from_type = tied->type, .n = n,
-                  .by = {.factor = 1}, .accumulate = true},
+        .scale = {.to = own,
+                  .from = tied->piece,
+                  .to_type = tied->type,
+                  .from_type = tied->type,
+                  .n = n,
+                  .by = {.factor = 1},
+                  .accumulate = true},
     };
 
     if (dtrain_transfer(pp->comm, transfers, 2, pp->compute, err) != 0)

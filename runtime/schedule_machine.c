@@ -26,7 +26,7 @@ const struct dtrain_pp_action *dt_machine_current(const struct dt_machine *machi
 }
 
 int dt_machine_refuse(const struct dt_machine *machine, int stage, const struct dtrain_pp_action *action,
-                  const char *why)
+                      const char *why)
 {
     char text[DT_SCHEDULE_TEXT_MAX];
 
@@ -110,8 +110,8 @@ static int check_actions(const struct dt_machine *machine)
 static int allocate(struct dt_machine *machine)
 {
     size_t stages = (size_t)request_of(machine)->stages;
-    size_t states = (size_t)dt_schedule_model_stages(request_of(machine)) *
-                    (size_t)request_of(machine)->microbatches;
+    size_t states =
+        (size_t)dt_schedule_model_stages(request_of(machine)) * (size_t)request_of(machine)->microbatches;
 
     machine->states = calloc(states, 1);
     machine->pairs = calloc(stages * stages, sizeof(*machine->pairs));
@@ -197,8 +197,8 @@ int dt_machine_compute(struct dt_machine *machine, int stage, const struct dtrai
         hand_over(machine, model_stage, action->microbatch, DT_HAS_GRADIENT);
         break;
     case DTRAIN_PP_BACKWARD_WEIGHT:
-        rc = step(machine, stage, action, DT_BACKWARD_DONE, DT_WEIGHT_DONE,
-                  "comes before its backward-input");
+        rc =
+            step(machine, stage, action, DT_BACKWARD_DONE, DT_WEIGHT_DONE, "comes before its backward-input");
         break;
     case DTRAIN_PP_UPDATE:
         rc = step(machine, stage, action, DT_WEIGHT_DONE, DT_UPDATED, "comes before its backward");
@@ -236,4 +236,3 @@ int dt_machine_receive(struct dt_machine *machine, int stage, const struct dtrai
                             dt_schedule_action_text(sent, action->peer, sent_text));
     return step(machine, stage, action, 0, is_activation ? DT_HAS_INPUT : DT_HAS_GRADIENT, "");
 }
-

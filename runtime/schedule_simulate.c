@@ -14,11 +14,11 @@ struct simulation {
     const struct dt_schedule *schedule;
     const struct dt_schedule_costs *costs;
     struct dt_schedule_timeline *timeline;
-    struct queue *queues;            /* [stage] */
-    size_t *at;                      /* [stage]: actions walked past */
-    double *now, *busy;              /* [stage]: the walker's time; time spent computing */
-    int *held;                       /* [stage] */
-    int **inputs;                    /* [stage][2][chunk][microbatch]: operation that brings it; -1: none */
+    struct queue *queues; /* [stage] */
+    size_t *at;           /* [stage]: actions walked past */
+    double *now, *busy;   /* [stage]: the walker's time; time spent computing */
+    int *held;            /* [stage] */
+    int **inputs;         /* [stage][2][chunk][microbatch]: operation that brings it; -1: none */
 };
 
 static size_t input_index(const struct dt_schedule_request *request, bool is_gradient, int chunk,
@@ -133,8 +133,8 @@ static int operation_needed(const struct simulation *sim, int stage, const struc
 
     if (!is_gradient && action->kind != DTRAIN_PP_FORWARD)
         return -1;
-    return sim->inputs[stage][input_index(&sim->schedule->request, is_gradient, action->chunk,
-                                          action->microbatch)];
+    return sim
+        ->inputs[stage][input_index(&sim->schedule->request, is_gradient, action->chunk, action->microbatch)];
 }
 
 static void compute(struct simulation *sim, int stage, const struct dtrain_pp_action *action, double begin)

@@ -3,7 +3,8 @@
 #include "tools/schedule_view.h"
 
 /* The bubble if the last group of microbatches were full; -1: it is, or the schedule has no groups. */
-static int find_full_bubble(double *bubble, const struct dt_schedule_options *options, struct dtrain_error *err)
+static int find_full_bubble(double *bubble, const struct dt_schedule_options *options,
+                            struct dtrain_error *err)
 {
     struct dt_schedule_request request = options->request;
     struct dt_schedule_timeline timeline;
@@ -36,7 +37,8 @@ static int print_view(struct dt_out *out, const struct dt_schedule_view *view,
     return 0;
 }
 
-static int print_schedule(struct dt_out *out, const struct dt_schedule_options *options, struct dtrain_error *err)
+static int print_schedule(struct dt_out *out, const struct dt_schedule_options *options,
+                          struct dtrain_error *err)
 {
     struct dt_schedule_timeline timeline = {.stages = 0};
     struct dt_schedule *schedule = NULL;

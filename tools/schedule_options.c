@@ -6,11 +6,11 @@
 
 #include "core/parse.h"
 
-#define LONG_FIRST 256  /* getopt's value of option 0; below it are letters */
-#define TITLE_MAX 64    /* bytes of "--forward-ms=MS" with the NUL */
-#define TITLE_WIDTH 26  /* columns of it */
+#define LONG_FIRST 256 /* getopt's value of option 0; below it are letters */
+#define TITLE_MAX 64   /* bytes of "--forward-ms=MS" with the NUL */
+#define TITLE_WIDTH 26 /* columns of it */
 #define NS_PER_MS 1e6
-#define COST_DIGITS 6   /* after the point: nanoseconds */
+#define COST_DIGITS 6    /* after the point: nanoseconds */
 #define COST_MAX 1000000 /* ms */
 
 static int parse_count(int *value, const char *text, int most, const char *what, struct dtrain_error *err)
@@ -53,7 +53,8 @@ static int apply_pp(struct dt_schedule_options *options, const char *value, stru
     return parse_count(&options->request.stages, value, DTRAIN_PP_STAGES_MAX, "--pp", err);
 }
 
-static int apply_microbatches(struct dt_schedule_options *options, const char *value, struct dtrain_error *err)
+static int apply_microbatches(struct dt_schedule_options *options, const char *value,
+                              struct dtrain_error *err)
 {
     return parse_count(&options->request.microbatches, value, DT_SCHEDULE_COMPUTE_MAX, "--microbatches", err);
 }
@@ -115,14 +116,16 @@ static int apply_help(struct dt_schedule_options *options, const char *value, st
 static const struct dt_schedule_option table[] = {
     {"pp", "N", "stages of the pipeline, 1 to 64; default 4", apply_pp},
     {"microbatches", "N", "microbatches of a step; default 8", apply_microbatches},
-    {"kind", "KIND",
-     "1f1b (the default), gpipe, gpipe-reverse, interleaved, zb-h1, pipedream or inference", apply_kind},
-    {"chunks", "N", "chunks of the model on each stage, for interleaved and inference; default 1, and 2 "
-                    "for interleaved", apply_chunks},
+    {"kind", "KIND", "1f1b (the default), gpipe, gpipe-reverse, interleaved, zb-h1, pipedream or inference",
+     apply_kind},
+    {"chunks", "N",
+     "chunks of the model on each stage, for interleaved and inference; default 1, and 2 "
+     "for interleaved",
+     apply_chunks},
     {"forward-ms", "MS", "time of a microbatch's forward in one chunk; default 1", apply_forward},
     {"backward-ms", "MS", "the same of the gradient of its input; default 1", apply_backward},
-    {"weight-ms", "MS", "the same of the gradient of the weights; a backward in one piece takes both; default 1",
-     apply_weight},
+    {"weight-ms", "MS",
+     "the same of the gradient of the weights; a backward in one piece takes both; default 1", apply_weight},
     {"link-ms", "MS", "time of a transfer between two stages; default 0", apply_link},
     {"json", NULL, "print JSON", apply_json},
     {"svg", NULL, "draw the timeline", apply_svg},

@@ -6,11 +6,11 @@
 #define INK "#1f2933"
 #define FAINT "#616e7c"
 #define MARGIN 24
-#define TOP 72       /* of the stages: title and legend are above */
+#define TOP 72 /* of the stages: title and legend are above */
 #define ROW 34
 #define ROW_GAP 6
-#define NAME 64      /* width of "stage 12" */
-#define CELL 30      /* wanted width of the shortest action */
+#define NAME 64 /* width of "stage 12" */
+#define CELL 30 /* wanted width of the shortest action */
 #define WIDTH_MIN 480
 #define WIDTH_MAX 16000
 #define TIP_MAX 160
@@ -51,11 +51,13 @@ static int width_of(const struct dt_schedule_view *view)
     return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : (int)width;
 }
 
-static void draw_action(struct dt_out *out, const struct dt_schedule_view *view, int stage, size_t i, int width)
+static void draw_action(struct dt_out *out, const struct dt_schedule_view *view, int stage, size_t i,
+                        int width)
 {
     const struct dtrain_pp_action *action = &view->schedule->stages[stage].actions[i];
     const struct dt_schedule_span *span = &view->timeline->spans[stage][i];
-    const struct dt_svg_paint paint = {.fill = colour_of(action), .stroke = INK, .stroke_width = 1, .radius = 2};
+    const struct dt_svg_paint paint = {
+        .fill = colour_of(action), .stroke = INK, .stroke_width = 1, .radius = 2};
     int left = (int)(span->begin / view->timeline->makespan * width + 0.5);
     int right = (int)(span->end / view->timeline->makespan * width + 0.5);
     struct dt_box box = {MARGIN + NAME + left, TOP + stage * (ROW + ROW_GAP), right - left, ROW};
@@ -63,8 +65,8 @@ static void draw_action(struct dt_out *out, const struct dt_schedule_view *view,
 
     if (dt_schedule_view_letter(action->kind) == 0)
         return;
-    snprintf(tip, sizeof(tip), "%s of microbatch %d, chunk %d: %.6g to %.6g ms", dtrain_pp_action_name(action->kind),
-             action->microbatch, action->chunk, span->begin, span->end);
+    snprintf(tip, sizeof(tip), "%s of microbatch %d, chunk %d: %.6g to %.6g ms",
+             dtrain_pp_action_name(action->kind), action->microbatch, action->chunk, span->begin, span->end);
     snprintf(number, sizeof(number), "%d", action->microbatch);
     dt_svg_box(out, box, &paint, tip);
     dt_svg_text(out, box.x + box.w / 2, box.y + ROW / 2 + 4, box.w, &font_cell, number);

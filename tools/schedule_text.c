@@ -5,11 +5,11 @@
 #include "tools/schedule_view.h"
 #include "tools/table.h"
 
-#define COLUMNS 88     /* of a timeline beside its title */
-#define LEAST 2        /* columns of the shortest action in a timeline of one band */
-#define WIDE 3         /* the same where it takes more bands */
-#define BANDS_MAX 12   /* what does not fit is left out */
-#define CELL_MAX 16    /* bytes of "F12.3" */
+#define COLUMNS 88   /* of a timeline beside its title */
+#define LEAST 2      /* columns of the shortest action in a timeline of one band */
+#define WIDE 3       /* the same where it takes more bands */
+#define BANDS_MAX 12 /* what does not fit is left out */
+#define CELL_MAX 16  /* bytes of "F12.3" */
 
 char dt_schedule_view_letter(enum dtrain_pp_action_kind kind)
 {
@@ -73,9 +73,10 @@ static struct scale scale_of(const struct dt_schedule_view *view)
     return scale;
 }
 
-/* What a stage computes, from column `first` on: a letter and a microbatch, then '-' to its end; '.' is idle. */
-static void draw(char line[COLUMNS + 1], const struct dt_schedule_view *view, int stage, const struct scale *scale,
-                 int first)
+/* What a stage computes, from column `first` on: a letter and a microbatch, then '-' to its end; '.' is idle.
+ */
+static void draw(char line[COLUMNS + 1], const struct dt_schedule_view *view, int stage,
+                 const struct scale *scale, int first)
 {
     const struct dt_schedule_stage *list = &view->schedule->stages[stage];
     int width = scale->columns - first < COLUMNS ? scale->columns - first : COLUMNS;
@@ -106,7 +107,8 @@ static void print_bands(struct dt_out *out, const struct dt_schedule_view *view)
     char line[COLUMNS + 1];
 
     for (int first = 0; first < scale.columns; first += COLUMNS) {
-        dt_out_printf(out, "%sfrom %.6g ms, %.6g ms a column\n", first > 0 ? "\n" : "", first * scale.ms, scale.ms);
+        dt_out_printf(out, "%sfrom %.6g ms, %.6g ms a column\n", first > 0 ? "\n" : "", first * scale.ms,
+                      scale.ms);
         for (int s = 0; s < view->schedule->request.stages; s++) {
             draw(line, view, s, &scale, first);
             dt_out_printf(out, "stage %-2d %s\n", s, line);
@@ -165,10 +167,11 @@ int dt_schedule_view_text(struct dt_out *out, const struct dt_schedule_view *vie
     if (print_stages(out, view, err) != 0)
         return -1;
     if (view->full_bubble >= 0)
-        dt_out_printf(out,
-                      "\n%d microbatches are no multiple of %d stages: turns of the last group stay empty; with %d "
-                      "the bubble\nwould be %.1f %%.\n",
-                      request->microbatches, request->stages,
-                      (request->microbatches / request->stages + 1) * request->stages, 100 * view->full_bubble);
+        dt_out_printf(
+            out,
+            "\n%d microbatches are no multiple of %d stages: turns of the last group stay empty; with %d "
+            "the bubble\nwould be %.1f %%.\n",
+            request->microbatches, request->stages,
+            (request->microbatches / request->stages + 1) * request->stages, 100 * view->full_bubble);
     return 0;
 }

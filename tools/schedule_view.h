@@ -9,7 +9,8 @@ struct dt_schedule_view {
     const struct dt_schedule *schedule;
     const struct dt_schedule_timeline *timeline; /* ms */
     const struct dt_schedule_costs *costs;
-    double full_bubble; /* that of a last group of microbatches that is full, which interleaving wants; or -1 */
+    double
+        full_bubble; /* that of a last group of microbatches that is full, which interleaving wants; or -1 */
 };
 
 /* 'F', 'B', 'W'; 0 for what takes no time of the stage's. */

@@ -1,9 +1,10 @@
 /*
- * Pipelines on forked ranks over the host backend. The model: model stage k makes y[i] = w[k] * x[i % nx] of an
- * activation x of nx elements, the loss is half the sum of the last y's squares. Every rank computes the whole
- * model one microbatch after the other as well, and compares.
+ * Pipelines on forked ranks over the host backend. The model: model stage k makes y[i] = w[k] * x[i % nx] of
+ * an activation x of nx elements, the loss is half the sum of the last y's squares. Every rank computes the
+ * whole model one microbatch after the other as well, and compares.
  */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "dtrain_pp.h"
@@ -24,7 +25,7 @@ struct row {
     int microbatches, chunks;
     size_t elements;
     enum shapes shapes;
-    int slots; /* of the first stage; 0: not looked at */
+    int slots;        /* of the first stage; 0: not looked at */
     int buffers_most; /* of any stage; 0: not looked at */
     size_t tied;
     const char *words; /* failures: in what all say; own: in what the odd one says */
@@ -66,7 +67,8 @@ static double times_weight(double *out, size_t n_out, const double *in, size_t n
 }
 
 /* The gradient of w; fills that of the input, which may be NULL. */
-static double back(double *in_gradient, const double *gradient, size_t n_out, const double *in, size_t n_in, double w)
+static double back(double *in_gradient, const double *gradient, size_t n_out, const double *in, size_t n_in,
+                   double w)
 {
     double sum = 0;
 
@@ -107,7 +109,8 @@ static void note(struct stage *stage, bool ok, const char *what)
 }
 
 /* The n-th call is the schedule's n-th action that has a callback. */
-static void check_order(struct stage *stage, enum dtrain_pp_action_kind kind, const struct dtrain_pp_work *work)
+static void check_order(struct stage *stage, enum dtrain_pp_action_kind kind,
+                        const struct dtrain_pp_work *work)
 {
     while (stage->calls < stage->expected_count &&
            (stage->expected[stage->calls].kind >= DTRAIN_PP_SEND_ACTIVATION ||
@@ -116,9 +119,11 @@ static void check_order(struct stage *stage, enum dtrain_pp_action_kind kind, co
     note(stage, stage->calls < stage->expected_count, "more calls than actions");
     if (stage->calls == stage->expected_count)
         return;
-    note(stage, stage->expected[stage->calls].kind == kind &&
-                    stage->expected[stage->calls].microbatch == work->microbatch &&
-                    stage->expected[stage->calls].chunk == work->chunk, "calls in another order");
+    note(stage,
+         stage->expected[stage->calls].kind == kind &&
+             stage->expected[stage->calls].microbatch == work->microbatch &&
+             stage->expected[stage->calls].chunk == work->chunk,
+         "calls in another order");
     stage->calls++;
 }
 
@@ -142,10 +147,12 @@ static void check_work(struct stage *stage, const struct dtrain_pp_work *work)
     int k = work->model_stage;
 
     note(stage, k == work->chunk * stage->stages + work->stage, "another model stage");
-    note(stage, k == 0 || shape_elements(&work->input_shape) == elements_at(row, k - 1, work->microbatch, stage->tp),
+    note(stage,
+         k == 0 || shape_elements(&work->input_shape) == elements_at(row, k - 1, work->microbatch, stage->tp),
          "another input shape");
-    note(stage, is_last(stage, work) ||
-                    shape_elements(&work->output_shape) == elements_at(row, k, work->microbatch, stage->tp),
+    note(stage,
+         is_last(stage, work) ||
+             shape_elements(&work->output_shape) == elements_at(row, k, work->microbatch, stage->tp),
          "another output shape");
     note(stage, work->first_layer == 2 * k && work->layer_count == 2, "other layers");
 }
@@ -219,7 +226,8 @@ static int backward(const struct dtrain_pp_work *work, struct dtrain_error *err)
     if (is_split)
         return 0;
     /* PipeDream's update takes the one microbatch's. */
-    stage->sums[work->chunk] = gradient + (stage->row->kind == DTRAIN_PP_PIPEDREAM ? 0 : stage->sums[work->chunk]);
+    stage->sums[work->chunk] =
+        gradient + (stage->row->kind == DTRAIN_PP_PIPEDREAM ? 0 : stage->sums[work->chunk]);
     let_go(stage, work);
     return 0;
 }
@@ -247,7 +255,8 @@ static int update(const struct dtrain_pp_work *work, struct dtrain_error *err)
 }
 
 /* Only the first stage knows how long its microbatches are. */
-static int output_shape(const struct dtrain_pp_work *work, struct dtrain_pp_shape *shape, struct dtrain_error *err)
+static int output_shape(const struct dtrain_pp_work *work, struct dtrain_pp_shape *shape,
+                        struct dtrain_error *err)
 {
     const struct stage *stage = work->context;
 
@@ -332,7 +341,8 @@ static void reference_create(struct reference *ref, const struct stage *stage)
 {
     size_t most = stage->row->elements + 2 * (PARTS_MAX + 1);
 
-    *ref = (struct reference){.row = stage->row, .parts = stage->parts, .stages = stage->stages, .tp = stage->tp};
+    *ref = (struct reference){
+        .row = stage->row, .parts = stage->parts, .stages = stage->stages, .tp = stage->tp};
     ref->versions = calloc((size_t)(ref->parts * (ref->row->microbatches + 1)), sizeof(double));
     for (int k = 0; k <= ref->parts; k++) {
         ref->x[k] = calloc(most, sizeof(double));
@@ -466,7 +476,8 @@ static void check_trace(struct rank *rank)
 
         note(&rank->stage, memcmp(&events[i].action, &rank->stage.expected[i], sizeof(events[i].action)) == 0,
              "an event of another action");
-        note(&rank->stage, events[i].begin_ns > 0 && events[i].end_ns >= events[i].begin_ns, "an event without times");
+        note(&rank->stage, events[i].begin_ns > 0 && events[i].end_ns >= events[i].begin_ns,
+             "an event without times");
         note(&rank->stage, is_transfer || events[i].begin_ns >= last, "actions that overlap");
         last = is_transfer ? last : events[i].end_ns;
     }
@@ -480,8 +491,10 @@ static void check_info(struct rank *rank)
     dtrain_pp_info(rank->pp, &info);
     note(&rank->stage, row->slots == 0 || info.stage > 0 || info.slots == row->slots, "another peak");
     note(&rank->stage, row->buffers_most == 0 || info.buffers <= row->buffers_most, "more buffers");
-    note(&rank->stage, row->kind != DTRAIN_PP_PIPEDREAM || row->microbatches < info.stages ||
-                           info.versions == info.stages - info.stage, "another number of versions");
+    note(&rank->stage,
+         row->kind != DTRAIN_PP_PIPEDREAM || row->microbatches < info.stages ||
+             info.versions == info.stages - info.stage,
+         "another number of versions");
 }
 
 static void check_tied(struct rank *rank)
@@ -655,11 +668,25 @@ static int backward_fails(const struct dtrain_pp_work *work, struct dtrain_error
     return work->microbatch == 1 ? -1 : backward(work, err);
 }
 
-static int shape_fails(const struct dtrain_pp_work *work, struct dtrain_pp_shape *shape, struct dtrain_error *err)
+static int shape_fails(const struct dtrain_pp_work *work, struct dtrain_pp_shape *shape,
+                       struct dtrain_error *err)
 {
     output_shape(work, shape, err);
     shape->dims[0] = work->microbatch == 3 ? 1000 : shape->dims[0];
     return 0;
+}
+
+static int forward_dies(const struct dtrain_pp_work *work, struct dtrain_error *err)
+{
+    if (work->microbatch == 2)
+        raise(SIGKILL);
+    return forward(work, err);
+}
+
+static bool spoil_life(struct dtrain_pp_options *options, bool is_odd)
+{
+    options->forward = is_odd ? forward_dies : options->forward;
+    return true;
 }
 
 static bool spoil_forward(struct dtrain_pp_options *options, bool is_odd)
@@ -709,7 +736,8 @@ static void body_tied_wrong(struct fork_step *step, uint32_t index, char said[FO
 
     if (rank_start(&rank, step, index) != 0)
         fork_say(said, rank.err.text);
-    else if (dtrain_pp_tied(rank.pp, index == 1 ? NULL : gradient, is_odd ? 7 : 8, DTRAIN_FLOAT32, &rank.err) == 0)
+    else if (dtrain_pp_tied(rank.pp, index == 1 ? NULL : gradient, is_odd ? 7 : 8, DTRAIN_FLOAT32,
+                            &rank.err) == 0)
         fork_say(said, "it was not refused");
     else
         say_held(row_of(step), is_odd, rank.err.text, said);
@@ -724,7 +752,8 @@ static void body_tied_missing(struct fork_step *step, uint32_t index, char said[
 
     if (rank_start(&rank, step, index) != 0)
         fork_say(said, rank.err.text);
-    else if (dtrain_pp_tied(rank.pp, is_odd || index == 1 ? NULL : gradient, 8, DTRAIN_FLOAT32, &rank.err) == 0)
+    else if (dtrain_pp_tied(rank.pp, is_odd || index == 1 ? NULL : gradient, 8, DTRAIN_FLOAT32, &rank.err) ==
+             0)
         fork_say(said, "it was not refused");
     else
         say_held(row_of(step), is_odd, rank.err.text, said);
@@ -733,45 +762,61 @@ static void body_tied_missing(struct fork_step *step, uint32_t index, char said[
 
 /* ---- The table --------------------------------------------------------------------------------- */
 
-#define RUN(tasks_, tp_, pp_, text) \
-    {.name = text, .layout = {1, tasks_, tp_, pp_, 1}, .timeout_ms = ENOUGH_MS, .body = body_run, .words = {"well"}}
-#define FAIL(pp_, odd_, body_, text)                                                                  \
-    {.name = text, .layout = {1, pp_, 1, pp_, 1}, .timeout_ms = ENOUGH_MS, .body = body_, .words = {"well"}, \
-     .odd = odd_}
+#define RUN(nodes_, tasks_, tp_, pp_, text)                                                          \
+    {.name = text, .layout = {nodes_, tasks_, tp_, pp_, 1}, .timeout_ms = ENOUGH_MS, .body = body_run, \
+     .words = {"well"}}
+#define FAIL(pp_, odd_, body_, text)                                                     \
+    {.name = text, .layout = {1, pp_, 1, pp_, 1}, .timeout_ms = ENOUGH_MS, .body = body_, \
+     .words = {"well"}, .odd = odd_}
 
 static const struct row rows[] = {
-    {RUN(1, 1, 1, "one stage"), DTRAIN_PP_1F1B, 3, 1, .elements = 8, .slots = 1},
-    {RUN(1, 1, 1, "one stage with chunks"), DTRAIN_PP_INTERLEAVED, 3, 3, .elements = 8},
-    {RUN(1, 1, 1, "one stage without flush"), DTRAIN_PP_PIPEDREAM, 4, 1, .elements = 8},
-    {RUN(4, 1, 4, "1F1B"), DTRAIN_PP_1F1B, 8, 1, .elements = 8, .slots = 4, .buffers_most = 14},
-    {RUN(4, 1, 4, "1F1B with fewer microbatches than stages"), DTRAIN_PP_1F1B, 2, 1, .elements = 8, .slots = 2},
-    {RUN(4, 1, 4, "1F1B with one microbatch"), DTRAIN_PP_1F1B, 1, 1, .elements = 8, .slots = 1},
-    {RUN(2, 1, 2, "1F1B of two"), DTRAIN_PP_1F1B, 5, 1, .elements = 8, .slots = 2},
-    {RUN(4, 1, 4, "gpipe"), DTRAIN_PP_GPIPE, 6, 1, .elements = 8, .slots = 6},
-    {RUN(2, 1, 2, "gpipe, back in the other order"), DTRAIN_PP_GPIPE_REVERSE, 4, 1, .elements = 8, .slots = 4},
-    {RUN(4, 1, 4, "interleaved"), DTRAIN_PP_INTERLEAVED, 8, 2, .elements = 8, .slots = 11},
-    {RUN(2, 1, 2, "interleaved of two, whose next and previous are one"), DTRAIN_PP_INTERLEAVED, 4, 3, .elements = 8},
-    {RUN(4, 1, 4, "interleaved, no multiple"), DTRAIN_PP_INTERLEAVED, 6, 2, .elements = 8},
-    {RUN(4, 1, 4, "interleaved, one microbatch"), DTRAIN_PP_INTERLEAVED, 1, 2, .elements = 8},
-    {RUN(4, 1, 4, "ZB-H1"), DTRAIN_PP_ZB_H1, 8, 1, .elements = 8, .slots = 4},
-    {RUN(4, 1, 4, "ZB-H1 with fewer microbatches than stages"), DTRAIN_PP_ZB_H1, 3, 1, .elements = 8, .slots = 3},
-    {RUN(4, 1, 4, "PipeDream"), DTRAIN_PP_PIPEDREAM, 9, 1, .elements = 8, .slots = 4},
-    {RUN(4, 1, 4, "PipeDream with fewer microbatches than stages"), DTRAIN_PP_PIPEDREAM, 2, 1, .elements = 8, .slots = 2},
-    {RUN(3, 1, 3, "inference"), DTRAIN_PP_INFERENCE, 5, 1, .elements = 8, .slots = 1},
-    {RUN(2, 1, 2, "inference in chunks"), DTRAIN_PP_INFERENCE, 4, 2, .elements = 8, .slots = 1},
-    {RUN(4, 1, 4, "boundaries of different shapes"), DTRAIN_PP_1F1B, 6, 1, .elements = 8, .shapes = PER_BOUNDARY},
-    {RUN(2, 1, 2, "boundaries of different shapes between chunks"), DTRAIN_PP_INTERLEAVED, 4, 2, .elements = 8, .shapes = PER_BOUNDARY},
-    {RUN(4, 1, 4, "microbatches of different shapes"), DTRAIN_PP_1F1B, 7, 1, .elements = 40, .shapes = PER_MICROBATCH},
-    {RUN(4, 2, 2, "shapes stay in their pp group"), DTRAIN_PP_1F1B, 7, 1, .elements = 40, .shapes = PER_MICROBATCH},
-    {RUN(2, 1, 2, "different shapes in chunks"), DTRAIN_PP_INTERLEAVED, 5, 2, .elements = 40, .shapes = PER_MICROBATCH},
-    {RUN(1, 1, 1, "different shapes on one stage"), DTRAIN_PP_INTERLEAVED, 3, 2, .elements = 40, .shapes = PER_MICROBATCH},
-    {RUN(2, 1, 2, "large activations both ways"), DTRAIN_PP_1F1B, 5, 1, .elements = 1 << 20},
-    {RUN(3, 1, 3, "tied ends"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .tied = 100},
-    {RUN(2, 1, 2, "tied ends of two, in pieces"), DTRAIN_PP_INTERLEAVED, 4, 2, .elements = 8, .tied = 1200000},
-    {RUN(1, 1, 1, "tied ends of one"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .tied = 100},
+    {RUN(1, 1, 1, 1, "one stage"), DTRAIN_PP_1F1B, 3, 1, .elements = 8, .slots = 1},
+    {RUN(1, 1, 1, 1, "one stage with chunks"), DTRAIN_PP_INTERLEAVED, 3, 3, .elements = 8},
+    {RUN(1, 1, 1, 1, "one stage without flush"), DTRAIN_PP_PIPEDREAM, 4, 1, .elements = 8},
+    {RUN(1, 4, 1, 4, "1F1B"), DTRAIN_PP_1F1B, 8, 1, .elements = 8, .slots = 4, .buffers_most = 14},
+    {RUN(1, 4, 1, 4, "1F1B with fewer microbatches than stages"), DTRAIN_PP_1F1B, 2, 1, .elements = 8,
+     .slots = 2},
+    {RUN(1, 4, 1, 4, "1F1B with one microbatch"), DTRAIN_PP_1F1B, 1, 1, .elements = 8, .slots = 1},
+    {RUN(1, 2, 1, 2, "1F1B of two"), DTRAIN_PP_1F1B, 5, 1, .elements = 8, .slots = 2},
+    {RUN(1, 4, 1, 4, "gpipe"), DTRAIN_PP_GPIPE, 6, 1, .elements = 8, .slots = 6},
+    {RUN(1, 2, 1, 2, "gpipe, back in the other order"), DTRAIN_PP_GPIPE_REVERSE, 4, 1, .elements = 8,
+     .slots = 4},
+    {RUN(1, 4, 1, 4, "interleaved"), DTRAIN_PP_INTERLEAVED, 8, 2, .elements = 8, .slots = 11},
+    {RUN(1, 2, 1, 2, "interleaved of two, whose next and previous are one"), DTRAIN_PP_INTERLEAVED, 4,
+     3, .elements = 8},
+    {RUN(1, 4, 1, 4, "interleaved, no multiple"), DTRAIN_PP_INTERLEAVED, 6, 2, .elements = 8},
+    {RUN(1, 4, 1, 4, "interleaved, one microbatch"), DTRAIN_PP_INTERLEAVED, 1, 2, .elements = 8},
+    {RUN(1, 4, 1, 4, "ZB-H1"), DTRAIN_PP_ZB_H1, 8, 1, .elements = 8, .slots = 4},
+    {RUN(1, 4, 1, 4, "ZB-H1 with fewer microbatches than stages"), DTRAIN_PP_ZB_H1, 3, 1, .elements = 8,
+     .slots = 3},
+    {RUN(1, 4, 1, 4, "PipeDream"), DTRAIN_PP_PIPEDREAM, 9, 1, .elements = 8, .slots = 4},
+    {RUN(1, 4, 1, 4, "PipeDream with fewer microbatches than stages"), DTRAIN_PP_PIPEDREAM, 2, 1,
+     .elements = 8, .slots = 2},
+    {RUN(1, 3, 1, 3, "inference"), DTRAIN_PP_INFERENCE, 5, 1, .elements = 8, .slots = 1},
+    {RUN(1, 2, 1, 2, "inference in chunks"), DTRAIN_PP_INFERENCE, 4, 2, .elements = 8, .slots = 1},
+    {RUN(1, 4, 1, 4, "boundaries of different shapes"), DTRAIN_PP_1F1B, 6, 1, .elements = 8,
+     .shapes = PER_BOUNDARY},
+    {RUN(1, 2, 1, 2, "boundaries of different shapes between chunks"), DTRAIN_PP_INTERLEAVED, 4, 2,
+     .elements = 8, .shapes = PER_BOUNDARY},
+    {RUN(1, 4, 1, 4, "microbatches of different shapes"), DTRAIN_PP_1F1B, 7, 1, .elements = 40,
+     .shapes = PER_MICROBATCH},
+    {RUN(1, 4, 2, 2, "shapes stay in their pp group"), DTRAIN_PP_1F1B, 7, 1, .elements = 40,
+     .shapes = PER_MICROBATCH},
+    {RUN(1, 2, 1, 2, "different shapes in chunks"), DTRAIN_PP_INTERLEAVED, 5, 2, .elements = 40,
+     .shapes = PER_MICROBATCH},
+    {RUN(1, 1, 1, 1, "different shapes on one stage"), DTRAIN_PP_INTERLEAVED, 3, 2, .elements = 40,
+     .shapes = PER_MICROBATCH},
+    {RUN(1, 2, 1, 2, "large activations both ways"), DTRAIN_PP_1F1B, 5, 1, .elements = 1 << 20},
+    {RUN(4, 1, 1, 4, "1F1B between nodes"), DTRAIN_PP_1F1B, 8, 1, .elements = 8, .slots = 4},
+    {RUN(2, 1, 1, 2, "large activations both ways between nodes"), DTRAIN_PP_INTERLEAVED, 4, 2,
+     .elements = 1 << 20},
+    {RUN(1, 3, 1, 3, "tied ends"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .tied = 100},
+    {RUN(1, 2, 1, 2, "tied ends of two, in pieces"), DTRAIN_PP_INTERLEAVED, 4, 2, .elements = 8,
+     .tied = 1200000},
+    {RUN(1, 1, 1, 1, "tied ends of one"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .tied = 100},
 
-    {FAIL(3, 1, body_refused, "no microbatches on one stage"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .spoil = spoil_microbatches,
-     .own = "options.microbatches is 0: expected at least 1",
+    {FAIL(3, 1, body_refused, "no microbatches on one stage"), DTRAIN_PP_1F1B, 4, 1, .elements = 8,
+     .spoil = spoil_microbatches, .own = "options.microbatches is 0: expected at least 1",
      .words = "stage 1 (rank 1) refused its options: see its own error"},
     {FAIL(3, 2, body_refused, "another number of microbatches"), DTRAIN_PP_1F1B, 4, 1, .elements = 8,
      .spoil = spoil_more_microbatches,
@@ -780,14 +825,19 @@ static const struct row rows[] = {
      .words = "options.kind is 1 on stage 1 (rank 1), 0 on stage 0"},
     {FAIL(2, 1, body_refused, "another type"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .spoil = spoil_type,
      .words = "options.type is 0 on stage 1 (rank 1), 3 on stage 0"},
-    {FAIL(4, 1, body_refused, "a stage without layers"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .spoil = spoil_layers,
+    {FAIL(4, 1, body_refused, "a stage without layers"), DTRAIN_PP_1F1B, 4, 1, .elements = 8,
+     .spoil = spoil_layers,
      .words = "options.layers is 3: expected at least 4, one for each of 4 stages with 1 chunk(s)"},
-    {FAIL(3, 1, body_refused, "neighbours with other shapes"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .spoil = spoil_shape,
-     .words = "chunk 0 of stage 0 (rank 0) gives activations of [8], chunk 0 of stage 1 (rank 1) takes [4, 2, 16]"},
-    {FAIL(2, 0, body_refused, "a shape of too many dimensions"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .spoil = spoil_rank,
-     .own = "of rank 9: expected 1 to 8 dimensions", .words = "stage 0 (rank 0) refused"},
-    {FAIL(2, 1, body_refused, "a callback that is missing"), DTRAIN_PP_1F1B, 4, 1, .elements = 8, .spoil = spoil_callback,
-     .own = "options.backward is NULL: the schedule 1f1b needs it", .words = "stage 1 (rank 1) refused"},
+    {FAIL(3, 1, body_refused, "neighbours with other shapes"), DTRAIN_PP_1F1B, 4, 1, .elements = 8,
+     .spoil = spoil_shape,
+     .words = "chunk 0 of stage 0 (rank 0) gives activations of [8], chunk 0 of stage 1 (rank 1) takes [4, "
+              "2, 16]"},
+    {FAIL(2, 0, body_refused, "a shape of too many dimensions"), DTRAIN_PP_1F1B, 4, 1, .elements = 8,
+     .spoil = spoil_rank, .own = "of rank 9: expected 1 to 8 dimensions",
+     .words = "stage 0 (rank 0) refused"},
+    {FAIL(2, 1, body_refused, "a callback that is missing"), DTRAIN_PP_1F1B, 4, 1, .elements = 8,
+     .spoil = spoil_callback, .own = "options.backward is NULL: the schedule 1f1b needs it",
+     .words = "stage 1 (rank 1) refused"},
     {FAIL(2, 1, body_refused, "chunks that the schedule does not take"), DTRAIN_PP_ZB_H1, 4, 1, .elements = 8,
      .spoil = spoil_chunks, .words = "zb-h1 has one chunk a stage, not 2"},
     {FAIL(2, 1, body_refused, "parameters that are not there"), DTRAIN_PP_PIPEDREAM, 4, 1, .elements = 8,
@@ -799,13 +849,18 @@ static const struct row rows[] = {
      .own = "gradient is NULL on stage 2 of 3: the first and the last stage give one",
      .words = "stage 2 (rank 2) refused: see its own error"},
 
-    {FAIL(3, 1, body_fails, "a forward that fails"), DTRAIN_PP_1F1B, 6, 1, .elements = 8, .spoil = spoil_forward,
+    {FAIL(3, 1, body_fails, "a forward that fails"), DTRAIN_PP_1F1B, 6, 1, .elements = 8,
+     .spoil = spoil_forward,
      .words = "pipeline stage 1 (rank 1): forward of microbatch 2, chunk 0: out of paper"},
-    {FAIL(3, 2, body_fails, "a backward that fails and does not say why"), DTRAIN_PP_1F1B, 6, 1, .elements = 8,
-     .spoil = spoil_backward,
-     .words = "pipeline stage 2 (rank 2): backward of microbatch 1, chunk 0: its callback returned -1 and gave no"},
-    {FAIL(3, 1, body_fails, "a shape that is too large"), DTRAIN_PP_1F1B, 6, 1, .elements = 40, .shapes = PER_MICROBATCH,
-     .spoil = spoil_output_shape,
+    {FAIL(3, 2, body_fails, "a backward that fails and does not say why"), DTRAIN_PP_1F1B, 6, 1,
+     .elements = 8, .spoil = spoil_backward,
+     .words = "pipeline stage 2 (rank 2): backward of microbatch 1, chunk 0: its callback returned -1 and "
+              "gave no"},
+    {{.name = "a stage that dies", .layout = {1, 4, 1, 4, 1}, .timeout_ms = ENOUGH_MS, .body = body_fails,
+      .words = {"well"}, .odd = 2, .killed = 1 << 2},
+     DTRAIN_PP_1F1B, 6, 1, .elements = 8, .spoil = spoil_life, .words = "rank 2 on n1"},
+    {FAIL(3, 1, body_fails, "a shape that is too large"), DTRAIN_PP_1F1B, 6, 1, .elements = 40,
+     .shapes = PER_MICROBATCH, .spoil = spoil_output_shape,
      .words = "the output shape of microbatch 3, chunk 0: it is [1000]: expected 1 to 40 elements"},
 };
 

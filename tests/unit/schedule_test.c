@@ -68,7 +68,8 @@ static const struct list_row {
 
 static void check_list(const struct list_row *row)
 {
-    const struct dt_schedule_request request = {row->kind, row->stages, row->microbatches, row->chunks, {0, 0, 0}};
+    const struct dt_schedule_request request = {
+        row->kind, row->stages, row->microbatches, row->chunks, {0, 0, 0}};
     struct dt_schedule *schedule;
     char text[TEXT_MAX];
 
@@ -121,7 +122,8 @@ static int warm_up_of(const struct dt_schedule_stage *stage)
     int n = 0;
 
     for (size_t i = 0; i < stage->count; i++) {
-        if (stage->actions[i].kind == DTRAIN_PP_BACKWARD || stage->actions[i].kind == DTRAIN_PP_BACKWARD_INPUT)
+        if (stage->actions[i].kind == DTRAIN_PP_BACKWARD ||
+            stage->actions[i].kind == DTRAIN_PP_BACKWARD_INPUT)
             break;
         n += stage->actions[i].kind == DTRAIN_PP_FORWARD;
     }
@@ -255,7 +257,8 @@ static void check_bubbles(void)
         tap_ok(same(bubble(DTRAIN_PP_ZB_H1, p, 2 * p, 1) * 3, of_1f1b), "%d stages: ZB-H1's is a third", p);
         tap_ok(same(bubble(DTRAIN_PP_INTERLEAVED, p, 2 * p, 2) * 2, of_1f1b),
                "%d stages: that of two chunks is half", p);
-        tap_ok(bubble(DTRAIN_PP_INTERLEAVED, p, 2 * p + 1, 2) > bubble(DTRAIN_PP_INTERLEAVED, p, 2 * p + 1, 1) / 2,
+        tap_ok(bubble(DTRAIN_PP_INTERLEAVED, p, 2 * p + 1, 2) >
+                   bubble(DTRAIN_PP_INTERLEAVED, p, 2 * p + 1, 1) / 2,
                "%d stages: microbatches that are no multiple cost something", p);
     }
 }
@@ -310,13 +313,16 @@ static void check_names(void)
     enum dtrain_pp_kind kind;
 
     for (int i = 0; i <= DTRAIN_PP_INFERENCE; i++)
-        tap_ok(dt_schedule_kind_parse(&kind, dtrain_pp_kind_name((enum dtrain_pp_kind)i), "--kind", &err) == 0 &&
-                   (int)kind == i, "%s is a word", dtrain_pp_kind_name((enum dtrain_pp_kind)i));
+        tap_ok(
+            dt_schedule_kind_parse(&kind, dtrain_pp_kind_name((enum dtrain_pp_kind)i), "--kind", &err) == 0 &&
+                (int)kind == i,
+            "%s is a word", dtrain_pp_kind_name((enum dtrain_pp_kind)i));
     tap_ok(dt_schedule_kind_parse(&kind, "1F1B", "--kind", &err) == -1, "1F1B is none");
     tap_holds(err.text, "zb-h1", "the words are listed");
     tap_ok(strcmp(dtrain_pp_kind_name((enum dtrain_pp_kind)99), "?") == 0 &&
                strcmp(dtrain_pp_action_name((enum dtrain_pp_action_kind)99), "?") == 0 &&
-               strcmp(dtrain_pp_action_name(DTRAIN_PP_RECV_GRADIENT), "recv-gradient") == 0, "names of actions");
+               strcmp(dtrain_pp_action_name(DTRAIN_PP_RECV_GRADIENT), "recv-gradient") == 0,
+           "names of actions");
 }
 
 int main(void)

@@ -123,16 +123,16 @@ static void back_in_operations(struct dt_schedule *schedule)
 static void cross_sends(struct dt_schedule *schedule)
 {
     static const struct dtrain_pp_action first[] = {
-        {DTRAIN_PP_FORWARD, 0, 0, -1, -1},        {DTRAIN_PP_SEND_ACTIVATION, 0, 0, 1, 0},
-        {DTRAIN_PP_FORWARD, 1, 0, -1, -1},        {DTRAIN_PP_SEND_ACTIVATION, 1, 0, 1, 1},
-        {DTRAIN_PP_RECV_GRADIENT, 0, 0, 1, 2},    {DTRAIN_PP_BACKWARD, 0, 0, -1, -1},
-        {DTRAIN_PP_RECV_GRADIENT, 1, 0, 1, 3},    {DTRAIN_PP_BACKWARD, 1, 0, -1, -1},
+        {DTRAIN_PP_FORWARD, 0, 0, -1, -1},     {DTRAIN_PP_SEND_ACTIVATION, 0, 0, 1, 0},
+        {DTRAIN_PP_FORWARD, 1, 0, -1, -1},     {DTRAIN_PP_SEND_ACTIVATION, 1, 0, 1, 1},
+        {DTRAIN_PP_RECV_GRADIENT, 0, 0, 1, 2}, {DTRAIN_PP_BACKWARD, 0, 0, -1, -1},
+        {DTRAIN_PP_RECV_GRADIENT, 1, 0, 1, 3}, {DTRAIN_PP_BACKWARD, 1, 0, -1, -1},
     };
     static const struct dtrain_pp_action second[] = {
-        {DTRAIN_PP_RECV_ACTIVATION, 0, 0, 0, 0},  {DTRAIN_PP_FORWARD, 0, 0, -1, -1},
-        {DTRAIN_PP_BACKWARD, 0, 0, -1, -1},       {DTRAIN_PP_SEND_GRADIENT, 0, 0, 0, 1},
-        {DTRAIN_PP_RECV_ACTIVATION, 1, 0, 0, 2},  {DTRAIN_PP_FORWARD, 1, 0, -1, -1},
-        {DTRAIN_PP_BACKWARD, 1, 0, -1, -1},       {DTRAIN_PP_SEND_GRADIENT, 1, 0, 0, 3},
+        {DTRAIN_PP_RECV_ACTIVATION, 0, 0, 0, 0}, {DTRAIN_PP_FORWARD, 0, 0, -1, -1},
+        {DTRAIN_PP_BACKWARD, 0, 0, -1, -1},      {DTRAIN_PP_SEND_GRADIENT, 0, 0, 0, 1},
+        {DTRAIN_PP_RECV_ACTIVATION, 1, 0, 0, 2}, {DTRAIN_PP_FORWARD, 1, 0, -1, -1},
+        {DTRAIN_PP_BACKWARD, 1, 0, -1, -1},      {DTRAIN_PP_SEND_GRADIENT, 1, 0, 0, 3},
     };
 
     memcpy(schedule->stages[0].actions, first, sizeof(first));
@@ -160,7 +160,8 @@ static const struct row {
     {"a receive that is missing", DTRAIN_PP_1F1B, 2, 4, 1, drop_receive,
      "stage 1: forward of microbatch 3, chunk 0 comes before its activation was received"},
     {"the last gradient is not received", DTRAIN_PP_1F1B, 2, 4, 1, drop_last_receive,
-     "stage 0: backward of microbatch 3, chunk 0 comes before its forward was done and its gradient received"},
+     "stage 0: backward of microbatch 3, chunk 0 comes before its forward was done and its gradient "
+     "received"},
     {"a backward that is missing", DTRAIN_PP_1F1B, 2, 4, 1, drop_backward,
      "stage 0: backward of microbatch 3, chunk 0 is missing"},
     {"a forward that is missing", DTRAIN_PP_1F1B, 2, 4, 1, drop_forward,
@@ -176,11 +177,13 @@ static const struct row {
     {"a gradient twice", DTRAIN_PP_1F1B, 2, 4, 1, backward_twice,
      "stage 1: backward of microbatch 1, chunk 0 is done twice"},
     {"a backward before its gradient came", DTRAIN_PP_1F1B, 2, 4, 1, backward_first,
-     "stage 0: backward of microbatch 0, chunk 0 comes before its forward was done and its gradient received"},
+     "stage 0: backward of microbatch 0, chunk 0 comes before its forward was done and its gradient "
+     "received"},
     {"a send before its forward", DTRAIN_PP_1F1B, 2, 4, 1, send_first,
      "stage 0: send-activation of microbatch 0, chunk 0, to stage 1 comes before its forward"},
     {"receives in another order", DTRAIN_PP_1F1B, 2, 4, 1, swap_receives, "does not pair up"},
-    {"a send to another stage", DTRAIN_PP_1F1B, 3, 4, 1, other_peer, "stage 0: send-activation of microbatch"},
+    {"a send to another stage", DTRAIN_PP_1F1B, 3, 4, 1, other_peer,
+     "stage 0: send-activation of microbatch"},
     {"a send to itself", DTRAIN_PP_1F1B, 2, 4, 1, own_peer, "has no such peer"},
     {"a microbatch too many", DTRAIN_PP_1F1B, 2, 4, 1, no_microbatch, "stage 1: forward of microbatch 4"},
     {"an operation that goes back", DTRAIN_PP_1F1B, 2, 4, 1, back_in_operations,
@@ -194,7 +197,8 @@ static const struct row {
 
 static void check_row(const struct row *row)
 {
-    const struct dt_schedule_request request = {row->kind, row->stages, row->microbatches, row->chunks, {0, 0, 0}};
+    const struct dt_schedule_request request = {
+        row->kind, row->stages, row->microbatches, row->chunks, {0, 0, 0}};
     struct dt_schedule *schedule;
     struct dtrain_error err = {""};
 
@@ -216,14 +220,15 @@ static void check_even(int layers, int stages, int chunks)
     for (int k = 0; k < stages * chunks; k++) {
         int first = -1, count = -1;
 
-        ok = ok && dtrain_pp_stage_layers(layers, stages, chunks, k % stages, k / stages, &first, &count, NULL) == 0;
+        ok = ok && dtrain_pp_stage_layers(layers, stages, chunks, k % stages, k / stages, &first, &count,
+                                          NULL) == 0;
         ok = ok && first == next;
         next = first + count;
         least = count < least ? count : least;
         most = count > most ? count : most;
     }
-    tap_ok(ok && next == layers && least >= 1 && most - least <= 1, "%d layers on %d stages, %d chunks", layers,
-           stages, chunks);
+    tap_ok(ok && next == layers && least >= 1 && most - least <= 1, "%d layers on %d stages, %d chunks",
+           layers, stages, chunks);
 }
 
 /* The best split by trying all of them. */
@@ -281,7 +286,8 @@ static void check_layers(void)
         check_balance(costs, 12, parts, 1);
     check_balance(costs, 12, 2, 3);
     tap_ok(dtrain_pp_stage_layers(3, 4, 1, 0, 0, &first, &count, &err) == -1, "a stage without layers");
-    tap_holds(err.text, "3 layers on 4 stages with 1 chunk(s) each leave a stage without layers", "is refused");
+    tap_holds(err.text, "3 layers on 4 stages with 1 chunk(s) each leave a stage without layers",
+              "is refused");
     tap_ok(dtrain_pp_stage_layers(8, 4, 1, 4, 0, &first, &count, &err) == -1, "a stage that is not there");
     tap_holds(err.text, "stage 4, chunk 0 is not there: expected 0 to 3, 0 to 0", "is refused");
     tap_ok(dtrain_pp_stage_layers(8, 0, 1, 0, 0, &first, &count, &err) == -1, "no stages are refused");
