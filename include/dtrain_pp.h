@@ -6,7 +6,7 @@
  * dtrain.h's rules hold. A stage is a rank of the pp group; with interleaving
  * it holds several chunks of the model. Model stage = chunk * stages + stage.
  * What a model stage hands to the next one is an activation, what comes back
- * its gradient; between the two lies boundary `model stage` (0 is the first).
+ * its gradient; between model stage k and k + 1 lies boundary k.
  */
 #ifndef DTRAIN_PP_H
 #define DTRAIN_PP_H
@@ -35,7 +35,7 @@ struct dtrain_pp; /* one rank's stage */
  *   ZB_H1        1F1B whose backward is split: the gradient of the input at once, that of the weights
  *                where the stage would be idle (Qi et al., 2023)
  *   PIPEDREAM    no flush: each microbatch is a batch of its own, updates the weights after its
- *                backward, and meets in its backward the weights of its forward; s stashes p-s
+ *                backward, and meets in its backward the weights of its forward; s keeps p-s
  *                versions and its weights are stale by p-s-1 updates (Narayanan et al., 2019)
  *   INFERENCE    forwards only
  */
@@ -179,7 +179,7 @@ void dtrain_pp_destroy(struct dtrain_pp *pp);
  * One step: all microbatches through the schedule. Collective over the pp group, on its communicator; returns
  * when the step's work has run. When a callback fails on a stage, the communicator is revoked with the
  * reason, which names rank, stage and microbatch, and all stages return -1 with it; the pipeline cannot run
- * again.
+ * again. Communicators of other axes stay as they are: who waits on one for a failed stage is not told here.
  */
 int dtrain_pp_run(struct dtrain_pp *pp, struct dtrain_error *err);
 
