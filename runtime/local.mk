@@ -2,6 +2,7 @@
 include runtime/nccl.mk
 include runtime/host.mk
 include runtime/tp.mk
+include runtime/pp.mk
 
 noinst_LTLIBRARIES += libdtworld.la
 libdtworld_la_SOURCES = \
@@ -13,7 +14,7 @@ libdtworld_la_SOURCES = \
 	runtime/control_link.c runtime/control_link.h \
 	runtime/control_message.c runtime/control_message.h \
 	runtime/control_call.c runtime/control_handle.c runtime/control_join.c runtime/control_peers.c \
-	runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
+	runtime/control_revoke.c runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
 	runtime/facts.c runtime/facts.h \
 	runtime/group.c \
 	runtime/listener.c runtime/listener.h \
@@ -38,8 +39,8 @@ libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =
-libdtrain_la_LIBADD = libdtworld.la
+libdtrain_la_LIBADD = libdtpp.la libdtschedule.la libdtworld.la
 libdtrain_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(top_srcdir)/runtime/libdtrain.map
 EXTRA_DIST += runtime/libdtrain.map
-libdtrain_la_DEPENDENCIES = libdtworld.la $(top_srcdir)/runtime/libdtrain.map
+libdtrain_la_DEPENDENCIES = libdtpp.la libdtschedule.la libdtworld.la $(top_srcdir)/runtime/libdtrain.map

@@ -5,6 +5,7 @@ include tests/import.mk
 include tests/host.mk
 include tests/tp.mk
 include tests/boot.mk
+include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
@@ -14,6 +15,7 @@ include tests/switches.mk
 include tests/topo_tool.mk
 include tests/python.mk
 include tests/suggest.mk
+include tests/pp.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

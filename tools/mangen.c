@@ -16,6 +16,7 @@
 #include "core/env.h"
 #include "core/request.h"
 #include "tools/console.h"
+#include "tools/schedule_options.h"
 #include "tools/suggest_options.h"
 #include "tools/topo_options.h"
 
@@ -156,6 +157,15 @@ static void list_suggest_options(struct dt_out *out)
         list_option(out, options[i].letter, options[i].name, options[i].argument, options[i].help);
 }
 
+static void list_schedule_options(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_schedule_option *options = dt_schedule_options_table(&count);
+
+    for (size_t i = 0; i < count; i++)
+        list_option(out, 0, options[i].name, options[i].argument, options[i].help);
+}
+
 static void list_variables(struct dt_out *out)
 {
     size_t count;
@@ -201,6 +211,7 @@ static const struct {
     {"@VARIABLES@", list_variables}, {"@INPUTS@", list_inputs},
     {"@CONF_KEYS@", list_conf_keys}, {"@TOPO_OPTIONS@", list_topo_options},
     {"@SUGGEST_OPTIONS@", list_suggest_options},
+    {"@SCHEDULE_OPTIONS@", list_schedule_options},
 };
 
 /* Drops the newline; refuses a line that is longer than the buffer. */
