@@ -214,6 +214,7 @@ void dt_control_destroy(struct dt_control *control)
     free(control->table);
     free(control->dead);
     free(control->cancelled);
+    dt_control_revoke_free(control);
     free(control);
 }
 
