@@ -10,7 +10,7 @@
 #include "runtime/math_value.h"
 
 #define GUARD_S 300 /* a test that hangs ends */
-#define TIMEOUT_MS 60000
+#define TIMEOUT_MS 20000
 
 struct job {
     struct fork_step *step;
