@@ -1,4 +1,5 @@
 include bench/bind.mk
 include bench/startup.mk
 include bench/collectives.mk
+include bench/overlap.mk
 EXTRA_DIST += bench/mpibind.sh bench/mpibind.py
