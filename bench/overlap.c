@@ -81,8 +81,8 @@ static int step(struct bench *bench, enum way way, double *ms)
 static int take_slowest(struct bench *bench, double *ms)
 {
     if (dtrain_copy(bench->slowest, ms, sizeof(*ms), bench->stream, &bench->err) != 0 ||
-        dtrain_all_reduce(bench->comm, bench->slowest, bench->slowest, 1, DTRAIN_FLOAT64, DTRAIN_MAX, bench->stream,
-                          &bench->err) != 0 ||
+        dtrain_all_reduce(bench->comm, bench->slowest, bench->slowest, 1, DTRAIN_FLOAT64, DTRAIN_MAX,
+                          bench->stream, &bench->err) != 0 ||
         dtrain_copy(ms, bench->slowest, sizeof(*ms), bench->stream, &bench->err) != 0)
         return -1;
     return dtrain_stream_synchronize(bench->stream, &bench->err);
@@ -114,9 +114,10 @@ static void print_table(const struct bench *bench, size_t bucket_mib, const doub
 
     printf("# %d ranks on %d nodes, %d layers of %zu MiB, buckets of %zu MiB\n", dtrain_size(bench->world),
            dtrain_node_count(bench->world), LAYERS, LAYER_FLOATS * sizeof(float) >> 20, bucket_mib);
-    printf("%12s %14s %14s %14s %10s\n", "pass ms", "at the end ms", "overlapped ms", "reductions ms", "hidden %");
-    printf("%12.0f %14.0f %14.0f %14.0f %10.0f\n", ms[PASS_ALONE], ms[AT_THE_END], ms[AT_ITS_TIME], communication,
-           100 * (ms[AT_THE_END] - ms[AT_ITS_TIME]) / communication);
+    printf("%12s %14s %14s %14s %10s\n", "pass ms", "at the end ms", "overlapped ms", "reductions ms",
+           "hidden %");
+    printf("%12.0f %14.0f %14.0f %14.0f %10.0f\n", ms[PASS_ALONE], ms[AT_THE_END], ms[AT_ITS_TIME],
+           communication, 100 * (ms[AT_THE_END] - ms[AT_ITS_TIME]) / communication);
 }
 
 static int create(struct bench *bench, size_t bucket_mib)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# How much of the gradients' way is hidden behind the backward pass: overlap.sh BUILDDIR. One rank on each of two
-# nodes of a lab of its own, whose links are limited to one rate after the other.
+# How much of the gradients' way is hidden behind the backward pass: overlap.sh BUILDDIR. One rank on each of
+# two nodes of a lab of its own, whose links are limited to one rate after the other.
 set -euo pipefail
 
 DT_SRCDIR=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,6 +16,7 @@ for rate in 2gbit 1gbit 500mbit; do
   done
   for bucket in 4 25; do
     printf '# link of %s\n' "$rate"
-    stage_lab run -- srun -N2 --ntasks-per-node=1 --dtrain-backend=host --dtrain-tp=1 "$DT_PROGRAMS/overlap" "$bucket"
+    stage_lab run -- srun -N2 --ntasks-per-node=1 --dtrain-backend=host --dtrain-tp=1 \
+      "$DT_PROGRAMS/overlap" "$bucket"
   done
 done

@@ -17,6 +17,8 @@
  *             dtrain_dp_ready(dp, index, stream, err);
  *         dtrain_dp_finish(dp, stream, err);
  *     dtrain_zero_step(zero, groups, 1, 1.0, stream, err);
+ *     before the next use of a value:
+ *         dtrain_zero_wait(zero, index, stream, err);
  */
 #ifndef DTRAIN_DP_H
 #define DTRAIN_DP_H
@@ -45,14 +47,14 @@ enum {
 };
 
 struct dtrain_parameter {
-    const char *name;                /* for messages; copied */
-    void *value;                     /* count elements of type; NULL where the storage is dp's */
-    void *gradient;                  /* count elements of gradient_type; the same */
-    size_t count;                    /* of this rank; 0 is allowed */
-    enum dtrain_type type;           /* float32, float64, bfloat16 or float16 */
-    enum dtrain_type gradient_type;  /* one of these, too */
-    unsigned flags;                  /* DTRAIN_PARAMETER_* */
-    int group;                       /* index of its hyperparameters in dtrain_zero_step() */
+    const char *name;               /* for messages; copied */
+    void *value;                    /* count elements of type; NULL where the storage is dp's */
+    void *gradient;                 /* count elements of gradient_type; the same */
+    size_t count;                   /* of this rank; 0 is allowed */
+    enum dtrain_type type;          /* float32, float64, bfloat16 or float16 */
+    enum dtrain_type gradient_type; /* one of these, too */
+    unsigned flags;                 /* DTRAIN_PARAMETER_* */
+    int group;                      /* index of its hyperparameters in dtrain_zero_step() */
 };
 
 /* Zero-initialise for the defaults. */
@@ -63,7 +65,7 @@ struct dtrain_dp_options {
     bool find_unused;          /* a parameter may be left out of a pass: its gradient counts as zero */
     bool reduce_in_float32;    /* bfloat16 and float16 gradients travel and are summed in float32 */
     bool holds_storage;        /* values and gradients lie in buckets, dtrain_dp_value() says where */
-    int zero_stage;            /* 0: nothing in shards; 1: state; 2: state and gradients. Needs holds_storage */
+    int zero_stage;            /* 0: no shards; 1: state; 2: state and gradients; both need holds_storage */
 };
 
 /*
@@ -82,7 +84,7 @@ int dtrain_dp_create(struct dtrain_dp **dp, struct dtrain_world *world,
                      const struct dtrain_parameter *parameters, size_t n,
                      const struct dtrain_dp_options *options, struct dtrain_error *err);
 
-/* Waits for what is queued. NULL is allowed. */
+/* Once what the caller's streams do with its memory has run; waits for its own. NULL is allowed. */
 void dtrain_dp_destroy(struct dtrain_dp *dp);
 
 /* Bytes that dp holds in the backend's memory now. */
@@ -101,8 +103,8 @@ void *dtrain_dp_value(const struct dtrain_dp *dp, size_t index);
  * dtrain_dp_ready(), and is zero when stream comes to it: only so many buckets
  * exist as are open or under way at the same time.
  */
-int dtrain_dp_gradient(struct dtrain_dp *dp, size_t index, struct dtrain_stream *stream,
-                       void **gradient, struct dtrain_error *err);
+int dtrain_dp_gradient(struct dtrain_dp *dp, size_t index, struct dtrain_stream *stream, void **gradient,
+                       struct dtrain_error *err);
 
 /* ---- A step --------------------------------------------------------------- */
 
@@ -231,12 +233,12 @@ struct dtrain_zero_range {
 int dtrain_zero_range_get(const struct dtrain_zero *zero, size_t index, struct dtrain_zero_range *range,
                           struct dtrain_error *err);
 
-/* full[count of the parameter], of state_type in the backend's memory, = the part from all ranks. Collective. */
+/* full[count], of state_type in the backend's memory, = the whole tensor's part. Collective. */
 int dtrain_zero_export(struct dtrain_zero *zero, size_t index, enum dtrain_zero_part part, void *full,
                        struct dtrain_stream *stream, struct dtrain_error *err);
 /* The other way; local. The weights set the parameter's value, too. */
-int dtrain_zero_import(struct dtrain_zero *zero, size_t index, enum dtrain_zero_part part,
-                       const void *full, struct dtrain_stream *stream, struct dtrain_error *err);
+int dtrain_zero_import(struct dtrain_zero *zero, size_t index, enum dtrain_zero_part part, const void *full,
+                       struct dtrain_stream *stream, struct dtrain_error *err);
 
 /* Steps done so far: t of the last one. */
 uint64_t dtrain_zero_steps(const struct dtrain_zero *zero);

@@ -20,7 +20,8 @@ static size_t lane_of(const struct dtrain_parameter *p)
     return (p->flags & DTRAIN_PARAMETER_EXPERT) != 0 ? DT_DP_EXPERT : DT_DP_DENSE;
 }
 
-static int copy_parameters(struct dtrain_dp *dp, const struct dtrain_parameter *parameters, struct dtrain_error *err)
+static int copy_parameters(struct dtrain_dp *dp, const struct dtrain_parameter *parameters,
+                           struct dtrain_error *err)
 {
     dp->parameters = calloc(dp->n + 1, sizeof(*dp->parameters));
     if (dp->parameters == NULL)

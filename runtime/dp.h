@@ -12,7 +12,7 @@
 enum { DT_DP_DENSE, DT_DP_EXPERT, DT_DP_LANES };
 
 struct dt_dp_parameter {
-    struct dtrain_parameter given; /* the name is owned; value and gradient also where they are in dp's storage */
+    struct dtrain_parameter given; /* the name is owned; value and gradient also where dp holds them */
     struct dt_dp_lane *lane;
     bool is_ready;  /* in this pass */
     bool was_ready; /* in one since the gradients were zero */
@@ -30,10 +30,10 @@ struct dt_dp_buffer {
 struct dt_dp_slot {
     size_t gradients_at, values_at, shard_at; /* bytes, in the lane's memories */
     size_t missing;                           /* parameters that are not ready in this pass */
-    struct dtrain_stream *stream;             /* on which the last of them became ready; NULL: nothing to wait for */
-    struct dt_dp_buffer *buffer;              /* stage 2, while it is lent */
-    struct dtrain_stream *reduced_on;         /* stage 2: the last reduction's */
-    bool has_shard;                           /* stage 2: shard holds sums since the gradients were zero */
+    struct dtrain_stream *stream;     /* on which the last of them became ready; NULL: nothing to wait for */
+    struct dt_dp_buffer *buffer;      /* stage 2, while it is lent */
+    struct dtrain_stream *reduced_on; /* stage 2: the last reduction's */
+    bool has_shard;                   /* stage 2: shard holds sums since the gradients were zero */
 };
 
 struct dt_dp_lane {
@@ -79,6 +79,9 @@ struct dt_dp_piece {
 };
 struct dt_dp_piece dt_dp_piece_get(const struct dtrain_dp *dp, size_t index);
 
+/* float32, float64, bfloat16 or float16. */
+bool dt_dp_type_is_float(enum dtrain_type type);
+
 /* A bucket's type of gradients while it travels. */
 enum dtrain_type dt_dp_travel_type(const struct dtrain_dp *dp, const struct dt_dp_parameter *parameter);
 
@@ -92,7 +95,8 @@ int dt_dp_memory_alloc(struct dtrain_dp *dp, size_t bytes, void **memory, struct
 int dt_dp_check_alive(const struct dtrain_dp *dp, struct dtrain_error *err);
 
 /* "function: index 7: there are 5 parameters" */
-int dt_dp_check_index(const struct dtrain_dp *dp, const char *function, size_t index, struct dtrain_error *err);
+int dt_dp_check_index(const struct dtrain_dp *dp, const char *function, size_t index,
+                      struct dtrain_error *err);
 
 /* ---- dp_storage.c ---------------------------------------------------------- */
 

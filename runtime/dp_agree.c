@@ -21,8 +21,9 @@ static uint64_t parameter_hash(const struct dtrain_parameter *p)
 
 static uint64_t options_hash(const struct dtrain_dp_options *o)
 {
-    const uint64_t numbers[] = {o->first_bucket_bytes, o->bucket_bytes,  o->sum, o->find_unused,
-                                o->reduce_in_float32,  o->holds_storage, (uint64_t)o->zero_stage};
+    const uint64_t numbers[] = {o->first_bucket_bytes,  o->bucket_bytes,      o->sum,
+                                o->find_unused,         o->reduce_in_float32, o->holds_storage,
+                                (uint64_t)o->zero_stage};
 
     return dt_dp_hash(DT_DP_HASH_START, numbers, sizeof(numbers));
 }
@@ -42,17 +43,17 @@ static int differing_options(const struct dtrain_dp *dp, const struct dt_dp_lane
     const struct dtrain_dp_options *o = &dp->options;
     int rank = world_rank(dp, lane, odd);
 
-    return dt_error_set(err,
-                        "dtrain_dp_create: rank %d on %s has other options than rank %d (here: buckets of %zu and "
-                        "%zu bytes, sum %d, find_unused %d, reduce_in_float32 %d, holds_storage %d, zero_stage "
-                        "%d): give all data parallel ranks the same",
-                        rank, dtrain_node_name(dp->world, rank), world_rank(dp, lane, usual),
-                        o->first_bucket_bytes, o->bucket_bytes, o->sum, o->find_unused, o->reduce_in_float32,
-                        o->holds_storage, o->zero_stage);
+    return dt_error_set(
+        err,
+        "dtrain_dp_create: rank %d on %s has other options than rank %d (here: buckets of %zu and "
+        "%zu bytes, sum %d, find_unused %d, reduce_in_float32 %d, holds_storage %d, zero_stage "
+        "%d): give all data parallel ranks the same",
+        rank, dtrain_node_name(dp->world, rank), world_rank(dp, lane, usual), o->first_bucket_bytes,
+        o->bucket_bytes, o->sum, o->find_unused, o->reduce_in_float32, o->holds_storage, o->zero_stage);
 }
 
-static int differing_parameter(const struct dtrain_dp *dp, const struct dt_dp_lane *lane, size_t index, int odd,
-                               int usual, struct dtrain_error *err)
+static int differing_parameter(const struct dtrain_dp *dp, const struct dt_dp_lane *lane, size_t index,
+                               int odd, int usual, struct dtrain_error *err)
 {
     int rank = world_rank(dp, lane, odd);
     char here[DTRAIN_ERROR_MAX / 2] = "there is none";
@@ -63,10 +64,11 @@ static int differing_parameter(const struct dtrain_dp *dp, const struct dt_dp_la
         snprintf(here, sizeof(here), "it is %s, %zu of %s, gradient in %s, flags 0x%x, group %d", p->name,
                  p->count, dt_type_name(p->type), dt_type_name(p->gradient_type), p->flags, p->group);
     }
-    return dt_error_set(err,
-                        "dtrain_dp_create: rank %d on %s registered parameter %zu otherwise than rank %d (here "
-                        "%s): register the same on all data parallel ranks",
-                        rank, dtrain_node_name(dp->world, rank), index, world_rank(dp, lane, usual), here);
+    return dt_error_set(
+        err,
+        "dtrain_dp_create: rank %d on %s registered parameter %zu otherwise than rank %d (here "
+        "%s): register the same on all data parallel ranks",
+        rank, dtrain_node_name(dp->world, rank), index, world_rank(dp, lane, usual), here);
 }
 
 /* all: most * size numbers. */
@@ -90,7 +92,8 @@ static int find_difference(const struct dtrain_dp *dp, const struct dt_dp_lane *
 }
 
 static int name_difference(const struct dtrain_dp *dp, const struct dt_dp_lane *lane,
-                           const struct dt_dp_exchange *exchange, const int64_t *facts, struct dtrain_error *err)
+                           const struct dt_dp_exchange *exchange, const int64_t *facts,
+                           struct dtrain_error *err)
 {
     size_t most = 0, numbers;
     int64_t *all;
@@ -108,7 +111,8 @@ static int name_difference(const struct dtrain_dp *dp, const struct dt_dp_lane *
 }
 
 static int compare_facts(const struct dtrain_dp *dp, const struct dt_dp_lane *lane,
-                         const struct dt_dp_exchange *exchange, const int64_t *facts, struct dtrain_error *err)
+                         const struct dt_dp_exchange *exchange, const int64_t *facts,
+                         struct dtrain_error *err)
 {
     int usual, odd = dt_dp_exchange_odd(facts + OPTIONS, FACTS, lane->size, &usual);
 

@@ -3,28 +3,30 @@
 #include "runtime/type.h"
 
 #define FLAGS (DTRAIN_PARAMETER_TP_SHARD | DTRAIN_PARAMETER_EXPERT | DTRAIN_PARAMETER_UNCOUNTED)
-#define BYTES_MAX ((size_t)PTRDIFF_MAX / 16) /* of all parameters: offsets and sums of them cannot overflow */
+#define BYTES_MAX ((size_t)PTRDIFF_MAX / 16) /* of all parameters: no offset or sum overflows */
 
-static bool is_float(enum dtrain_type type)
+bool dt_dp_type_is_float(enum dtrain_type type)
 {
-    return type == DTRAIN_FLOAT32 || type == DTRAIN_FLOAT64 || type == DTRAIN_BFLOAT16 || type == DTRAIN_FLOAT16;
+    return type == DTRAIN_FLOAT32 || type == DTRAIN_FLOAT64 || type == DTRAIN_BFLOAT16 ||
+           type == DTRAIN_FLOAT16;
 }
 
 static int check_options(const struct dtrain_dp_options *options, struct dtrain_error *err)
 {
     if (options->zero_stage < 0 || options->zero_stage > 2)
-        return dt_error_set(err, "dtrain_dp_create: zero_stage is %d: expected 0, 1 or 2", options->zero_stage);
-    if (options->zero_stage > 0 && !options->holds_storage)
-        return dt_error_set(err,
-                            "dtrain_dp_create: zero_stage %d needs holds_storage: shards are parts of buckets",
+        return dt_error_set(err, "dtrain_dp_create: zero_stage is %d: expected 0, 1 or 2",
                             options->zero_stage);
+    if (options->zero_stage > 0 && !options->holds_storage)
+        return dt_error_set(
+            err, "dtrain_dp_create: zero_stage %d needs holds_storage: shards are parts of buckets",
+            options->zero_stage);
     return 0;
 }
 
-static int check_type(size_t index, const struct dtrain_parameter *p, const char *field, enum dtrain_type type,
-                      struct dtrain_error *err)
+static int check_type(size_t index, const struct dtrain_parameter *p, const char *field,
+                      enum dtrain_type type, struct dtrain_error *err)
 {
-    if (is_float(type))
+    if (dt_dp_type_is_float(type))
         return 0;
     return dt_error_set(err,
                         "dtrain_dp_create: parameter %zu (%s): %s is %s (%d): expected float32, float64, "
@@ -36,18 +38,20 @@ static int check_buffer(size_t index, const struct dtrain_parameter *p, const ch
                         enum dtrain_type type, bool is_held, struct dtrain_error *err)
 {
     if (is_held && buffer != NULL)
-        return dt_error_set(err,
-                            "dtrain_dp_create: parameter %zu (%s): %s is %p: with holds_storage it is NULL, and "
-                            "dp says where it lies",
-                            index, p->name, field, buffer);
+        return dt_error_set(
+            err,
+            "dtrain_dp_create: parameter %zu (%s): %s is %p: with holds_storage it is NULL, and "
+            "dp says where it lies",
+            index, p->name, field, buffer);
     if (!is_held && buffer == NULL && p->count > 0)
         return dt_error_set(err,
                             "dtrain_dp_create: parameter %zu (%s): %s is NULL: give its address, or set "
                             "holds_storage",
                             index, p->name, field);
     if ((uintptr_t)buffer % dtrain_type_size(type) != 0)
-        return dt_error_set(err, "dtrain_dp_create: parameter %zu (%s): %s is at %p: %s must be aligned to %zu bytes",
-                            index, p->name, field, buffer, dt_type_name(type), dtrain_type_size(type));
+        return dt_error_set(
+            err, "dtrain_dp_create: parameter %zu (%s): %s is at %p: %s must be aligned to %zu bytes", index,
+            p->name, field, buffer, dt_type_name(type), dtrain_type_size(type));
     return 0;
 }
 
@@ -57,7 +61,8 @@ static int check_size(size_t index, const struct dtrain_parameter *p, size_t *le
     size_t widest = sizeof(double), room = *left / widest;
 
     if (p->count >= room || room - p->count < DT_DP_ALIGNMENT)
-        return dt_error_set(err, "dtrain_dp_create: parameter %zu (%s): count is %zu: more than memory can hold",
+        return dt_error_set(err,
+                            "dtrain_dp_create: parameter %zu (%s): count is %zu: more than memory can hold",
                             index, p->name, p->count);
     *left -= (p->count + DT_DP_ALIGNMENT) * widest;
     return 0;
@@ -77,16 +82,18 @@ static int check_parameter(size_t index, const struct dtrain_parameter *p,
         check_buffer(index, p, "gradient", p->gradient, p->gradient_type, options->holds_storage, err) < 0)
         return -1;
     if ((p->flags & ~(unsigned)FLAGS) != 0)
-        return dt_error_set(err, "dtrain_dp_create: parameter %zu (%s): flags 0x%x have bits that are not known",
+        return dt_error_set(err,
+                            "dtrain_dp_create: parameter %zu (%s): flags 0x%x have bits that are not known",
                             index, p->name, p->flags);
     if (p->group < 0)
-        return dt_error_set(err, "dtrain_dp_create: parameter %zu (%s): group is %d: expected 0 or more", index,
-                            p->name, p->group);
+        return dt_error_set(err, "dtrain_dp_create: parameter %zu (%s): group is %d: expected 0 or more",
+                            index, p->name, p->group);
     if (options->holds_storage && is_cast)
-        return dt_error_set(err,
-                            "dtrain_dp_create: parameter %zu (%s): reduce_in_float32 with holds_storage needs "
-                            "gradient_type float32, not %s",
-                            index, p->name, dt_type_name(p->gradient_type));
+        return dt_error_set(
+            err,
+            "dtrain_dp_create: parameter %zu (%s): reduce_in_float32 with holds_storage needs "
+            "gradient_type float32, not %s",
+            index, p->name, dt_type_name(p->gradient_type));
     return 0;
 }
 
@@ -110,7 +117,8 @@ int dt_dp_check_alive(const struct dtrain_dp *dp, struct dtrain_error *err)
     return dp->has_failed ? dt_error_set(err, "%s", dp->failure.text) : 0;
 }
 
-int dt_dp_check_index(const struct dtrain_dp *dp, const char *function, size_t index, struct dtrain_error *err)
+int dt_dp_check_index(const struct dtrain_dp *dp, const char *function, size_t index,
+                      struct dtrain_error *err)
 {
     if (index < dp->n)
         return 0;

@@ -1,4 +1,5 @@
-/* dp_exchange.h - numbers of the host's between ranks of a communicator; both calls are collective and block. */
+/* dp_exchange.h - numbers of the host's between ranks of a communicator; both calls are collective and block.
+ */
 #ifndef DT_RUNTIME_DP_EXCHANGE_H
 #define DT_RUNTIME_DP_EXCHANGE_H
 

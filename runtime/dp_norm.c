@@ -4,7 +4,8 @@
 #include "dp.h"
 #include "runtime/math.h"
 
-/* Whether this rank adds the parameter to the norm: of what tensor parallel ranks have copies of, the first. */
+/* Whether this rank adds the parameter to the norm: of what tensor parallel ranks have copies of, the first.
+ */
 static bool counts(const struct dtrain_dp *dp, size_t index)
 {
     unsigned flags = dp->parameters[index].given.flags;
@@ -15,14 +16,18 @@ static bool counts(const struct dtrain_dp *dp, size_t index)
     return (flags & DTRAIN_PARAMETER_TP_SHARD) != 0 || dtrain_coord(dp->world, grid | DTRAIN_TP) == 0;
 }
 
-static int add_squares(struct dtrain_dp *dp, size_t index, struct dtrain_stream *stream, struct dtrain_error *err)
+static int add_squares(struct dtrain_dp *dp, size_t index, struct dtrain_stream *stream,
+                       struct dtrain_error *err)
 {
     const struct dt_dp_parameter *parameter = &dp->parameters[index];
     struct dt_dp_piece piece = dt_dp_piece_get(dp, index);
     struct dt_math math = {
         .kind = DT_MATH_SUM_SQUARES,
-        .sum_squares = {.sum = &dp->squares[parameter->lane - dp->lanes], .x = piece.gradient,
-                        .type = parameter->given.gradient_type, .n = piece.count, .weight = 1},
+        .sum_squares = {.sum = &dp->squares[parameter->lane - dp->lanes],
+                        .x = piece.gradient,
+                        .type = parameter->given.gradient_type,
+                        .n = piece.count,
+                        .weight = 1},
     };
 
     return piece.count == 0 || !counts(dp, index) ? 0 : dt_math_enqueue(&math, stream, err);
@@ -59,8 +64,8 @@ static int sum_shards(struct dtrain_dp *dp, struct dtrain_stream *stream, struct
         const struct dt_dp_lane *lane = &dp->lanes[i];
 
         if (lane->comm != NULL && lane->size > 1 &&
-            dtrain_all_reduce(lane->comm, &dp->squares[i], &dp->squares[i], 1, DTRAIN_FLOAT64, DTRAIN_SUM, stream,
-                              err) < 0)
+            dtrain_all_reduce(lane->comm, &dp->squares[i], &dp->squares[i], 1, DTRAIN_FLOAT64, DTRAIN_SUM,
+                              stream, err) < 0)
             return -1;
     }
     return 0;
@@ -70,8 +75,13 @@ static int add_experts(struct dtrain_dp *dp, struct dtrain_stream *stream, struc
 {
     double *dense = &dp->squares[DT_DP_DENSE], *expert = &dp->squares[DT_DP_EXPERT];
     struct dt_math add = {.kind = DT_MATH_SCALE,
-                          .scale = {.to = dense, .from = expert, .to_type = DTRAIN_FLOAT64,
-                                    .from_type = DTRAIN_FLOAT64, .n = 1, .by.factor = 1, .accumulate = true}};
+                          .scale = {.to = dense,
+                                    .from = expert,
+                                    .to_type = DTRAIN_FLOAT64,
+                                    .from_type = DTRAIN_FLOAT64,
+                                    .n = 1,
+                                    .by.factor = 1,
+                                    .accumulate = true}};
 
     if (dp->lanes[DT_DP_EXPERT].comm == NULL)
         return 0;
@@ -84,8 +94,10 @@ static int add_experts(struct dtrain_dp *dp, struct dtrain_stream *stream, struc
 /* Queued: squares[0] becomes the whole norm's. */
 static int queue_squares(struct dtrain_dp *dp, struct dtrain_stream *stream, struct dtrain_error *err)
 {
-    if (sum_own(dp, stream, err) < 0 || sum_shards(dp, stream, err) < 0 ||
-        sum_over(dp, &dp->squares[DT_DP_DENSE], DTRAIN_TP, stream, err) < 0 || add_experts(dp, stream, err) < 0 ||
+    if (dt_dp_reduce_wait(dp, stream, err) < 0 || sum_own(dp, stream, err) < 0 ||
+        sum_shards(dp, stream, err) < 0 ||
+        sum_over(dp, &dp->squares[DT_DP_DENSE], DTRAIN_TP, stream, err) < 0 ||
+        add_experts(dp, stream, err) < 0 ||
         sum_over(dp, &dp->squares[DT_DP_DENSE], DTRAIN_PP, stream, err) < 0)
         return -1;
     dp->norm_is_current = true;
@@ -119,8 +131,11 @@ static int scale_gradient(struct dtrain_dp *dp, size_t index, double limit, stru
     enum dtrain_type type = dp->parameters[index].given.gradient_type;
     struct dt_dp_piece piece = dt_dp_piece_get(dp, index);
     struct dt_math math = {.kind = DT_MATH_SCALE,
-                           .scale = {.to = piece.gradient, .from = piece.gradient, .to_type = type,
-                                     .from_type = type, .n = piece.count,
+                           .scale = {.to = piece.gradient,
+                                     .from = piece.gradient,
+                                     .to_type = type,
+                                     .from_type = type,
+                                     .n = piece.count,
                                      .by = {1, &dp->squares[DT_DP_DENSE], limit}}};
 
     return piece.count == 0 ? 0 : dt_math_enqueue(&math, stream, err);

@@ -21,7 +21,8 @@ static void list_readiness(const struct dtrain_dp *dp, const struct dt_dp_lane *
 }
 
 /* Padding of the old order must not stay behind as somebody's sums. */
-static int clear_gradients(const struct dtrain_dp *dp, const struct dt_dp_lane *lane, struct dtrain_error *err)
+static int clear_gradients(const struct dtrain_dp *dp, const struct dt_dp_lane *lane,
+                           struct dtrain_error *err)
 {
     for (size_t b = 0; b < lane->plan.bucket_count; b++) {
         const struct dt_dp_bucket *bucket = &lane->plan.buckets[b];
@@ -38,7 +39,8 @@ static int clear_gradients(const struct dtrain_dp *dp, const struct dt_dp_lane *
     return 0;
 }
 
-static int reorder(struct dtrain_dp *dp, struct dt_dp_lane *lane, const int64_t *list, struct dtrain_error *err)
+static int reorder(struct dtrain_dp *dp, struct dt_dp_lane *lane, const int64_t *list,
+                   struct dtrain_error *err)
 {
     size_t *order = calloc(lane->plan.count + 1, sizeof(*order));
     int rc;

@@ -35,8 +35,9 @@ int dtrain_dp_zero(struct dtrain_dp *dp, struct dtrain_stream *stream, struct dt
         struct dt_dp_parameter *parameter = &dp->parameters[i];
 
         parameter->was_ready = false;
-        if (dp->options.zero_stage < 2 && zero_elements(parameter->given.gradient, parameter->given.gradient_type,
-                                                        parameter->given.count, stream, err) < 0)
+        if (dp->options.zero_stage < 2 &&
+            zero_elements(parameter->given.gradient, parameter->given.gradient_type, parameter->given.count,
+                          stream, err) < 0)
             return -1;
     }
     for (size_t i = 0; i < DT_DP_LANES; i++)
@@ -95,15 +96,18 @@ static int check_ready(const struct dtrain_dp *dp, size_t index, struct dtrain_e
         return -1;
     parameter = &dp->parameters[index];
     if (!dp->in_pass)
-        return dt_error_set(err, "dtrain_dp_ready: parameter %zu (%s): no pass has begun: call dtrain_dp_begin()",
+        return dt_error_set(err,
+                            "dtrain_dp_ready: parameter %zu (%s): no pass has begun: call dtrain_dp_begin()",
                             index, parameter->given.name);
     if (parameter->is_ready)
-        return dt_error_set(err, "dtrain_dp_ready: parameter %zu (%s) is ready for the second time in this pass",
+        return dt_error_set(err,
+                            "dtrain_dp_ready: parameter %zu (%s) is ready for the second time in this pass",
                             index, parameter->given.name);
     return 0;
 }
 
-int dtrain_dp_ready(struct dtrain_dp *dp, size_t index, struct dtrain_stream *stream, struct dtrain_error *err)
+int dtrain_dp_ready(struct dtrain_dp *dp, size_t index, struct dtrain_stream *stream,
+                    struct dtrain_error *err)
 {
     struct dt_dp_parameter *parameter;
     struct dt_dp_lane *lane;
@@ -153,10 +157,11 @@ static int refuse_unused(struct dtrain_dp *dp, struct dtrain_error *err)
 
     if (count == 0)
         return 0;
-    dt_error_set(&dp->failure,
-                 "dtrain_dp_finish: on rank %d %zu of %zu parameters did not become ready: %s: use them in every "
-                 "pass, or set find_unused",
-                 dtrain_rank(dp->world), count, dp->n, names);
+    dt_error_set(
+        &dp->failure,
+        "dtrain_dp_finish: on rank %d %zu of %zu parameters did not become ready: %s: use them in every "
+        "pass, or set find_unused",
+        dtrain_rank(dp->world), count, dp->n, names);
     dp->has_failed = true;
     for (size_t i = 0; i < DT_DP_LANES; i++)
         if (dp->lanes[i].size > 1)

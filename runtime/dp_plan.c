@@ -55,7 +55,8 @@ static void number_buckets(const struct dt_dp_plan *plan, const struct filling *
     }
 }
 
-static void lay_out(struct dt_dp_plan *plan, const struct dt_dp_item *items, const size_t *order, size_t shards)
+static void lay_out(struct dt_dp_plan *plan, const struct dt_dp_item *items, const size_t *order,
+                    size_t shards)
 {
     size_t first = 0;
 
@@ -90,7 +91,8 @@ static int allocate(struct dt_dp_plan *plan, size_t item_count, struct dtrain_er
 }
 
 int dt_dp_plan_create(struct dt_dp_plan *plan, const struct dt_dp_item *items, size_t item_count,
-                      const size_t *order, size_t count, const struct dt_dp_cut *cut, struct dtrain_error *err)
+                      const size_t *order, size_t count, const struct dt_dp_cut *cut,
+                      struct dtrain_error *err)
 {
     size_t *numbers = calloc(2 * count + 1, sizeof(*numbers));
     struct filling filling = {.last = numbers};

@@ -33,9 +33,9 @@ struct dt_dp_bucket {
 
 struct dt_dp_plan {
     size_t count, bucket_count;
-    size_t *order;  /* [count] parameters, bucket by bucket */
-    size_t *bucket; /* [items] of a parameter */
-    size_t *at;     /* [items] its first element in the bucket */
+    size_t *order;                /* [count] parameters, bucket by bucket */
+    size_t *bucket;               /* [items] of a parameter */
+    size_t *at;                   /* [items] its first element in the bucket */
     struct dt_dp_bucket *buckets; /* [bucket_count], in the order of completion */
 };
 

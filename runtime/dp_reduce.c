@@ -42,8 +42,8 @@ static int fail(struct dtrain_dp *dp, const struct dt_dp_lane *lane, struct dtra
     if (first == last)
         dt_error_prefix(&dp->failure, "%sbucket %zu (%.80s ... %.80s)", lane->name, first, begin, end);
     else
-        dt_error_prefix(&dp->failure, "one of %sbuckets %zu to %zu (%.80s ... %.80s)", lane->name, first, last,
-                        begin, end);
+        dt_error_prefix(&dp->failure, "one of %sbuckets %zu to %zu (%.80s ... %.80s)", lane->name, first,
+                        last, begin, end);
     return dt_dp_check_alive(dp, err);
 }
 
@@ -82,11 +82,17 @@ int dt_dp_reduce_poll(struct dtrain_dp *dp, struct dtrain_error *err)
 /* ---- In and out of the bucket -------------------------------------------------------- */
 
 static int scale(const struct travel *travel, void *to, enum dtrain_type to_type, const void *from,
-                 enum dtrain_type from_type, size_t n, double factor, bool accumulate, struct dtrain_error *err)
+                 enum dtrain_type from_type, size_t n, double factor, bool accumulate,
+                 struct dtrain_error *err)
 {
     struct dt_math math = {.kind = DT_MATH_SCALE,
-                           .scale = {.to = to, .from = from, .to_type = to_type, .from_type = from_type, .n = n,
-                                     .by.factor = factor, .accumulate = accumulate}};
+                           .scale = {.to = to,
+                                     .from = from,
+                                     .to_type = to_type,
+                                     .from_type = from_type,
+                                     .n = n,
+                                     .by.factor = factor,
+                                     .accumulate = accumulate}};
 
     return n == 0 ? 0 : dt_math_enqueue(&math, travel->stream, err);
 }
@@ -110,9 +116,10 @@ static int put_in(const struct travel *travel, size_t index, struct dtrain_error
     if (travel->dp->options.holds_storage)
         return 0;
     if (given->gradient_type == travel->type)
-        return dtrain_copy(place, given->gradient, given->count * dtrain_type_size(travel->type), travel->stream,
-                           err);
-    return scale(travel, place, travel->type, given->gradient, given->gradient_type, given->count, 1, false, err);
+        return dtrain_copy(place, given->gradient, given->count * dtrain_type_size(travel->type),
+                           travel->stream, err);
+    return scale(travel, place, travel->type, given->gradient, given->gradient_type, given->count, 1, false,
+                 err);
 }
 
 static int take_out(const struct travel *travel, size_t index, struct dtrain_error *err)
@@ -122,10 +129,10 @@ static int take_out(const struct travel *travel, size_t index, struct dtrain_err
     double factor = travel->lane->factor;
 
     if (given->gradient_type == travel->type && factor == 1)
-        return dtrain_copy(given->gradient, place, given->count * dtrain_type_size(travel->type), travel->stream,
-                           err);
-    return scale(travel, given->gradient, given->gradient_type, place, travel->type, given->count, factor, false,
-                 err);
+        return dtrain_copy(given->gradient, place, given->count * dtrain_type_size(travel->type),
+                           travel->stream, err);
+    return scale(travel, given->gradient, given->gradient_type, place, travel->type, given->count, factor,
+                 false, err);
 }
 
 static int each_parameter(const struct travel *travel,
@@ -145,8 +152,8 @@ static int reduce_whole(const struct travel *travel, struct dtrain_error *err)
     const struct dt_dp_lane *lane = travel->lane;
     size_t n = travel->planned->elements;
 
-    if (dtrain_all_reduce(lane->comm, travel->memory, travel->memory, n, travel->type, lane->op, travel->stream,
-                          err) < 0)
+    if (dtrain_all_reduce(lane->comm, travel->memory, travel->memory, n, travel->type, lane->op,
+                          travel->stream, err) < 0)
         return -1;
     if (!travel->dp->options.holds_storage)
         return each_parameter(travel, take_out, err);
@@ -177,12 +184,14 @@ static int reduce_to_shard(const struct travel *travel, struct dtrain_error *err
 
     if (n == 0)
         return 0;
-    if (dtrain_reduce_scatter(lane->comm, travel->memory, own, n, travel->type, lane->op, travel->stream, err) < 0)
+    if (dtrain_reduce_scatter(lane->comm, travel->memory, own, n, travel->type, lane->op, travel->stream,
+                              err) < 0)
         return -1;
     if (travel->dp->options.zero_stage == 2)
         return add_to_shard(travel, own, n, err);
-    return lane->factor == 1 ? 0
-                             : scale(travel, own, travel->type, own, travel->type, n, lane->factor, false, err);
+    return lane->factor == 1
+               ? 0
+               : scale(travel, own, travel->type, own, travel->type, n, lane->factor, false, err);
 }
 
 static int launch(struct travel *travel, struct dtrain_error *err)
@@ -231,7 +240,8 @@ static int launch_next(struct dtrain_dp *dp, struct dt_dp_lane *lane, struct dtr
 
 int dt_dp_reduce_complete(struct dtrain_dp *dp, struct dt_dp_lane *lane, struct dtrain_error *err)
 {
-    while (lane->launched < lane->plan.bucket_count && lane->slots[lane->sequence[lane->launched]].missing == 0)
+    while (lane->launched < lane->plan.bucket_count &&
+           lane->slots[lane->sequence[lane->launched]].missing == 0)
         if (launch_next(dp, lane, err) < 0)
             return -1;
     return 0;
@@ -249,7 +259,8 @@ int dt_dp_reduce_rest(struct dtrain_dp *dp, struct dt_dp_lane *lane, struct dtra
 
 static int wait_one(struct dtrain_stream *stream, struct dtrain_stream *reducing, struct dtrain_error *err)
 {
-    return stream != NULL ? dtrain_stream_wait(stream, reducing, err) : dtrain_stream_synchronize(reducing, err);
+    return stream != NULL ? dtrain_stream_wait(stream, reducing, err)
+                          : dtrain_stream_synchronize(reducing, err);
 }
 
 static int wait_lane(struct dtrain_dp *dp, struct dt_dp_lane *lane, struct dtrain_stream *stream,

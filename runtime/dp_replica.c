@@ -73,11 +73,12 @@ static int compare(const struct dtrain_dp *dp, const struct copies *copies, cons
         if (odd < 0)
             continue;
         rank = dtrain_group_member(dp->world, &group, odd);
-        return dt_error_set(err,
-                            "dtrain_dp_check: parameter %zu (%s) on rank %d on %s differs from that on rank %d: "
-                            "start all from the same values (dtrain_dp_broadcast())",
-                            i, given->name, rank, dtrain_node_name(dp->world, rank),
-                            dtrain_group_member(dp->world, &group, usual));
+        return dt_error_set(
+            err,
+            "dtrain_dp_check: parameter %zu (%s) on rank %d on %s differs from that on rank %d: "
+            "start all from the same values (dtrain_dp_broadcast())",
+            i, given->name, rank, dtrain_node_name(dp->world, rank),
+            dtrain_group_member(dp->world, &group, usual));
     }
     return 0;
 }

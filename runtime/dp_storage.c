@@ -83,11 +83,12 @@ static struct dt_dp_item item_of(const struct dtrain_dp *dp, const struct dt_dp_
     enum dtrain_type type = dt_dp_travel_type(dp, parameter);
     unsigned value_type = dp->options.holds_storage ? parameter->given.type : 0;
 
-    return (struct dt_dp_item){parameter->given.count, dtrain_type_size(type), (unsigned)type * 8 + value_type};
+    return (struct dt_dp_item){parameter->given.count, dtrain_type_size(type),
+                               (unsigned)type * 8 + value_type};
 }
 
-static int make_plan(const struct dtrain_dp *dp, const struct dt_dp_lane *lane, const size_t *order, size_t count,
-                     struct dt_dp_plan *plan, struct dtrain_error *err)
+static int make_plan(const struct dtrain_dp *dp, const struct dt_dp_lane *lane, const size_t *order,
+                     size_t count, struct dt_dp_plan *plan, struct dtrain_error *err)
 {
     struct dt_dp_cut cut = {dp->options.first_bucket_bytes, dp->options.bucket_bytes,
                             dp->options.zero_stage > 0 ? (size_t)lane->size : 1};

@@ -24,14 +24,9 @@ static size_t state_bytes(enum dtrain_type type)
     return dtrain_type_size(dt_zero_state_type(type)) * (dt_zero_has_weight(type) ? 3 : 2);
 }
 
-static bool is_float(enum dtrain_type type)
-{
-    return type == DTRAIN_FLOAT32 || type == DTRAIN_FLOAT64 || type == DTRAIN_BFLOAT16 || type == DTRAIN_FLOAT16;
-}
-
 double dtrain_zero_bytes(int stage, int d, enum dtrain_type type, enum dtrain_type gradient_type)
 {
-    if (stage < 0 || stage > 2 || d < 1 || !is_float(type) || !is_float(gradient_type))
+    if (stage < 0 || stage > 2 || d < 1 || !dt_dp_type_is_float(type) || !dt_dp_type_is_float(gradient_type))
         return 0;
     return (double)dtrain_type_size(type) + (double)dtrain_type_size(gradient_type) / (stage == 2 ? d : 1) +
            (double)state_bytes(type) / (stage >= 1 ? d : 1);
@@ -87,9 +82,10 @@ static void place_parts(struct dtrain_zero *zero)
 int dt_zero_cast(void *to, enum dtrain_type to_type, const void *from, enum dtrain_type from_type, size_t n,
                  struct dtrain_stream *stream, struct dtrain_error *err)
 {
-    struct dt_math math = {.kind = DT_MATH_SCALE,
-                           .scale = {.to = to, .from = from, .to_type = to_type, .from_type = from_type, .n = n,
-                                     .by.factor = 1}};
+    struct dt_math math = {
+        .kind = DT_MATH_SCALE,
+        .scale = {
+            .to = to, .from = from, .to_type = to_type, .from_type = from_type, .n = n, .by.factor = 1}};
 
     return n == 0 ? 0 : dt_math_enqueue(&math, stream, err);
 }
@@ -102,8 +98,9 @@ static int take_weights(struct dtrain_zero *zero, struct dtrain_error *err)
         enum dtrain_type type = zero->dp->parameters[i].given.type;
         const struct dt_zero_state *state = &zero->states[i];
 
-        if (dt_zero_has_weight(type) && dt_zero_cast(state->parts[DTRAIN_ZERO_WEIGHT], state->type,
-                                                     state->piece.value, type, state->piece.count, stream, err) < 0)
+        if (dt_zero_has_weight(type) &&
+            dt_zero_cast(state->parts[DTRAIN_ZERO_WEIGHT], state->type, state->piece.value, type,
+                         state->piece.count, stream, err) < 0)
             return -1;
     }
     return dtrain_stream_synchronize(stream, err);
@@ -175,13 +172,23 @@ static int update(const struct step *step, size_t index, struct dtrain_error *er
     double t = (double)step->zero->steps;
     struct dt_math math = {
         .kind = DT_MATH_ADAMW,
-        .adamw = {.w = state->parts[DTRAIN_ZERO_WEIGHT], .m = state->parts[DTRAIN_ZERO_FIRST_MOMENT],
-                  .v = state->parts[DTRAIN_ZERO_SECOND_MOMENT], .g = state->piece.gradient,
+        .adamw = {.w = state->parts[DTRAIN_ZERO_WEIGHT],
+                  .m = state->parts[DTRAIN_ZERO_FIRST_MOMENT],
+                  .v = state->parts[DTRAIN_ZERO_SECOND_MOMENT],
+                  .g = state->piece.gradient,
                   .copy = dt_zero_has_weight(given->type) ? state->piece.value : NULL,
-                  .state_type = state->type, .gradient_type = given->gradient_type, .copy_type = given->type,
-                  .n = state->piece.count, .lr = group->lr, .beta1 = group->beta1, .beta2 = group->beta2,
-                  .epsilon = group->epsilon, .decay = group->decay, .correction1 = 1 - pow(group->beta1, t),
-                  .correction2 = 1 - pow(group->beta2, t), .by = step->by},
+                  .state_type = state->type,
+                  .gradient_type = given->gradient_type,
+                  .copy_type = given->type,
+                  .n = state->piece.count,
+                  .lr = group->lr,
+                  .beta1 = group->beta1,
+                  .beta2 = group->beta2,
+                  .epsilon = group->epsilon,
+                  .decay = group->decay,
+                  .correction1 = 1 - pow(group->beta1, t),
+                  .correction2 = 1 - pow(group->beta2, t),
+                  .by = step->by},
     };
 
     return state->piece.count == 0 ? 0 : dt_math_enqueue(&math, step->stream, err);
@@ -194,8 +201,6 @@ static int update_lane(const struct step *step, size_t which, struct dtrain_erro
     struct dt_zero_fences *fences = step->zero->fences[which];
     size_t buckets = lane->plan.bucket_count;
 
-    if (fences != NULL && dtrain_stream_wait(step->stream, lane->stream, err) < 0)
-        return -1;
     for (size_t place = 0; place < buckets; place++) {
         size_t bucket = lane->sequence[buckets - 1 - place];
         const struct dt_dp_bucket *planned = &lane->plan.buckets[bucket];
@@ -217,7 +222,8 @@ static int check_step(const struct dtrain_zero *zero, const struct dtrain_adamw 
     if (zero->dp->in_pass)
         return dt_error_set(err, "dtrain_zero_step: within a pass: call it after dtrain_dp_finish()");
     if (groups == NULL || n < (size_t)zero->groups)
-        return dt_error_set(err, "dtrain_zero_step: %zu groups of hyperparameters: parameters name groups 0 to %d",
+        return dt_error_set(err,
+                            "dtrain_zero_step: %zu groups of hyperparameters: parameters name groups 0 to %d",
                             groups == NULL ? 0 : n, zero->groups - 1);
     if (stream == NULL)
         return dt_error_set(err, "dtrain_zero_step: stream is NULL: create one with dtrain_stream_create()");
@@ -230,7 +236,7 @@ int dtrain_zero_step(struct dtrain_zero *zero, const struct dtrain_adamw *groups
     struct step step = {zero, groups, {1, NULL, 0}, stream};
     struct dtrain_dp *dp = zero->dp;
 
-    if (check_step(zero, groups, n, stream, err) < 0)
+    if (check_step(zero, groups, n, stream, err) < 0 || dt_dp_reduce_wait(dp, stream, err) < 0)
         return -1;
     if (clip > 0 && !dp->norm_is_current && dtrain_dp_norm(dp, stream, NULL, err) < 0)
         return -1;

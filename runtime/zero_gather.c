@@ -50,7 +50,8 @@ int dt_zero_gather(struct dt_zero_fences *fences, size_t bucket, size_t place, s
                    struct dtrain_error *err)
 {
     const struct dt_dp_lane *lane = fences->lane;
-    enum dtrain_type type = fences->dp->parameters[lane->plan.order[lane->plan.buckets[bucket].first]].given.type;
+    enum dtrain_type type =
+        fences->dp->parameters[lane->plan.order[lane->plan.buckets[bucket].first]].given.type;
     size_t n = dt_dp_shard_elements(fences->dp, lane, bucket);
     char *values = lane->values;
 
@@ -59,8 +60,8 @@ int dt_zero_gather(struct dt_zero_fences *fences, size_t bucket, size_t place, s
         return 0;
     values += lane->slots[bucket].values_at;
     if (dtrain_stream_wait(lane->stream, stream, err) < 0 ||
-        dtrain_all_gather(lane->comm, values + (size_t)lane->rank * n * dtrain_type_size(type), values, n, type,
-                          lane->stream, err) < 0)
+        dtrain_all_gather(lane->comm, values + (size_t)lane->rank * n * dtrain_type_size(type), values, n,
+                          type, lane->stream, err) < 0)
         return -1;
     return dtrain_stream_wait(fence_of(fences, place), lane->stream, err);
 }

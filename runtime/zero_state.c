@@ -4,7 +4,8 @@
 
 /* ---- Waiting for values ----------------------------------------------------------- */
 
-int dtrain_zero_wait(struct dtrain_zero *zero, size_t index, struct dtrain_stream *stream, struct dtrain_error *err)
+int dtrain_zero_wait(struct dtrain_zero *zero, size_t index, struct dtrain_stream *stream,
+                     struct dtrain_error *err)
 {
     const struct dt_dp_lane *lane;
     struct dt_zero_fences *fences;
@@ -34,13 +35,15 @@ int dtrain_zero_range_get(const struct dtrain_zero *zero, size_t index, struct d
     if (dt_dp_check_index(zero->dp, "dtrain_zero_range_get", index, err) < 0)
         return -1;
     state = &zero->states[index];
-    *range = (struct dtrain_zero_range){state->piece.first, state->piece.count, state->type,
+    *range = (struct dtrain_zero_range){state->piece.first,
+                                        state->piece.count,
+                                        state->type,
                                         {state->parts[0], state->parts[1], state->parts[2]}};
     return 0;
 }
 
-static int check_part(const struct dtrain_zero *zero, const char *function, size_t index, enum dtrain_zero_part part,
-                      const void *full, struct dtrain_error *err)
+static int check_part(const struct dtrain_zero *zero, const char *function, size_t index,
+                      enum dtrain_zero_part part, const void *full, struct dtrain_error *err)
 {
     if (dt_dp_check_alive(zero->dp, err) < 0 || dt_dp_check_index(zero->dp, function, index, err) < 0)
         return -1;
@@ -84,8 +87,8 @@ int dtrain_zero_export(struct dtrain_zero *zero, size_t index, enum dtrain_zero_
         return -1;
     if (zero->dp->options.zero_stage == 0)
         return 0;
-    return dtrain_all_reduce(parameter->lane->comm, full, full, parameter->given.count, state->type, DTRAIN_SUM,
-                             stream, err);
+    return dtrain_all_reduce(parameter->lane->comm, full, full, parameter->given.count, state->type,
+                             DTRAIN_SUM, stream, err);
 }
 
 int dtrain_zero_import(struct dtrain_zero *zero, size_t index, enum dtrain_zero_part part, const void *full,

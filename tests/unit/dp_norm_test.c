@@ -1,4 +1,4 @@
-/* The norm of a gradient that is spread over all axes equals that of one process, and clipping brings it down. */
+/* The norm of a gradient that is spread over all axes equals that of one process; clipping brings it down. */
 #include "dtrain_dp.h"
 
 #include <math.h>
@@ -63,7 +63,8 @@ static double squares_of(const struct dp_rank *r, size_t i)
     bool is_shard = (flags[i] & DTRAIN_PARAMETER_TP_SHARD) != 0;
     int shards = is_shard ? size_of(r, is_expert ? DTRAIN_EXPERT | DTRAIN_TP : DTRAIN_TP) : 1;
     int experts = is_expert ? size_of(r, DTRAIN_EXPERT | DTRAIN_EP) : 1;
-    double factor = is_expert ? (double)size_of(r, DTRAIN_EXPERT | DTRAIN_DP) / size_of(r, DTRAIN_DP | DTRAIN_CP) : 1;
+    double factor =
+        is_expert ? (double)size_of(r, DTRAIN_EXPERT | DTRAIN_DP) / size_of(r, DTRAIN_DP | DTRAIN_CP) : 1;
     double sum = 0;
 
     for (int stage = 0; stage < size_of(r, DTRAIN_PP); stage++)
@@ -125,8 +126,10 @@ static bool check_norms(struct dp_rank *r, struct dtrain_dp *dp, size_t n)
 static bool run_row(struct dp_rank *r)
 {
     const struct row *row = r->argument;
-    struct dtrain_dp_options options = {.holds_storage = true, .zero_stage = row->zero_stage,
-                                        .first_bucket_bytes = 1000, .bucket_bytes = 1000};
+    struct dtrain_dp_options options = {.holds_storage = true,
+                                        .zero_stage = row->zero_stage,
+                                        .first_bucket_bytes = 1000,
+                                        .bucket_bytes = 1000};
     struct dtrain_parameter parameters[PARAMETERS];
     size_t n = row->has_experts ? PARAMETERS : PARAMETERS - 2;
     struct dtrain_dp *dp;

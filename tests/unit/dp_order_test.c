@@ -28,7 +28,8 @@ static void note(char what)
         trace[length] = what;
 }
 
-static int watched_enqueue(void *comm, const struct dt_operation *operation, void *stream, struct dtrain_error *err)
+static int watched_enqueue(void *comm, const struct dt_operation *operation, void *stream,
+                           struct dtrain_error *err)
 {
     bool is_reduction = operation->type == DTRAIN_FLOAT32 &&
                         (operation->kind == DT_ALL_REDUCE || operation->kind == DT_REDUCE_SCATTER);
@@ -54,7 +55,8 @@ static int watched_query(void *stream, bool *done, struct dtrain_error *err)
 {
     if (fail_at > 0)
         dt_backend_host.stream_synchronize(stream, NULL);
-    return is_broken ? dt_error_set(err, "rank 8 on n9 died") : dt_backend_host.stream_query(stream, done, err);
+    return is_broken ? dt_error_set(err, "rank 8 on n9 died")
+                     : dt_backend_host.stream_query(stream, done, err);
 }
 
 static struct dt_backend watched;
@@ -64,10 +66,10 @@ static struct dt_backend watched;
 struct row {
     const char *name;
     int zero_stage;
-    const char *orders[2];      /* of readiness, by rank */
-    const char *first[2];       /* what happens in the first step */
-    const char *later[2];       /* and in the ones after it */
-    const char *update;         /* in an update of the optimizer */
+    const char *orders[2]; /* of readiness, by rank */
+    const char *first[2];  /* what happens in the first step */
+    const char *later[2];  /* and in the ones after it */
+    const char *update;    /* in an update of the optimizer */
 };
 
 static const struct row rows[] = {
@@ -98,8 +100,10 @@ static const char *const names[PARAMETERS] = {"w0", "w1", "w2", "w3", "w4", "w5"
 
 static bool model_create(struct model *model, struct dp_rank *r, int zero_stage)
 {
-    struct dtrain_dp_options options = {.first_bucket_bytes = 2 * COUNT * 4, .bucket_bytes = 2 * COUNT * 4,
-                                        .zero_stage = zero_stage, .holds_storage = zero_stage > 0};
+    struct dtrain_dp_options options = {.first_bucket_bytes = 2 * COUNT * 4,
+                                        .bucket_bytes = 2 * COUNT * 4,
+                                        .zero_stage = zero_stage,
+                                        .holds_storage = zero_stage > 0};
 
     *model = (struct model){0};
     for (int i = 0; i < PARAMETERS; i++)
@@ -178,9 +182,9 @@ static bool run_row(struct dp_rank *r)
 
 struct failure {
     const char *name;
-    int fail_at;        /* the reduction that cannot be queued */
-    int broken_after;   /* ready parameters after which streams tell of a failure */
-    const char *words;  /* of that call and of all later ones */
+    int fail_at;       /* the reduction that cannot be queued */
+    int broken_after;  /* ready parameters after which streams tell of a failure */
+    const char *words; /* of that call and of all later ones */
 };
 
 static const struct failure failures[] = {

@@ -46,9 +46,12 @@ static void print_plan(const struct dt_dp_plan *plan, char *text, size_t size)
 
     text[0] = '\0';
     for (size_t b = 0; b < plan->bucket_count; b++)
-        for (size_t i = 0; i < plan->buckets[b].count; i++)
-            used += (size_t)snprintf(text + used, size - used, "%s%zu", i > 0 ? " " : b > 0 ? "|" : "",
+        for (size_t i = 0; i < plan->buckets[b].count; i++) {
+            const char *before = i > 0 ? " " : b > 0 ? "|" : "";
+
+            used += (size_t)snprintf(text + used, size - used, "%s%zu", before,
                                      plan->order[plan->buckets[b].first + i]);
+        }
 }
 
 static void test_row(const struct row *row)
@@ -60,8 +63,8 @@ static void test_row(const struct row *row)
 
     while (count < row->n && row->order[count] != SIZE_MAX)
         count++;
-    if (!tap_ok(dt_dp_plan_create(&plan, row->items, row->n, row->order, count, &cut, NULL) == 0, "%s: planned",
-                row->name))
+    if (!tap_ok(dt_dp_plan_create(&plan, row->items, row->n, row->order, count, &cut, NULL) == 0,
+                "%s: planned", row->name))
         return;
     print_plan(&plan, text, sizeof(text));
     tap_ok(strcmp(text, row->want) == 0, "%s (%s)", row->name, text);
@@ -111,7 +114,8 @@ static void test_random(unsigned seed, size_t n, size_t shards)
         order[i] = n - 1 - i;
     }
     ok = dt_dp_plan_create(&plan, items, n, order, n, &cut, NULL) == 0 && is_sound(&plan, items, shards);
-    tap_ok(ok, "%zu parameters in %zu buckets of %zu shards lie as they should", n, plan.bucket_count, shards);
+    tap_ok(ok, "%zu parameters in %zu buckets of %zu shards lie as they should", n, plan.bucket_count,
+           shards);
     dt_dp_plan_destroy(&plan);
     free(items);
     free(order);

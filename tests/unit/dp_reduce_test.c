@@ -9,7 +9,6 @@
 #include "tap.h"
 
 #define STEPS 4
-#define RANKS_MAX 8
 
 enum order { BACKWARD, FORWARD, SHUFFLED };
 
@@ -34,37 +33,47 @@ struct row {
 static const struct row rows[] = {
     {"one rank", {.nodes = 1, .tasks = 1}, BACKWARD, 5, 100, {SMALL}, FLOATS, true, 1, 0, 0},
     {"2 ranks, exactly", {.nodes = 1, .tasks = 2}, BACKWARD, 9, 100, {SMALL}, FLOATS, true, 1, 0, 0},
-    {"2 ranks on 2 nodes, random order", {.nodes = 2, .tasks = 1}, SHUFFLED, 9, 100, {SMALL}, MIXED, false, 1, 0, 0},
+    {"2 ranks on 2 nodes, random order", {.nodes = 2, .tasks = 1}, SHUFFLED, 9, 100,
+     {SMALL}, MIXED, false, 1, 0, 0},
     {"3 ranks in forward order", {.nodes = 1, .tasks = 3}, FORWARD, 12, 300, {SMALL}, MIXED, false, 1, 0, 0},
-    {"4 ranks, exactly, in random order", {.nodes = 2, .tasks = 2}, SHUFFLED, 15, 211, {SMALL}, MIXED, true, 1, 0, 0},
+    {"4 ranks, exactly, in random order", {.nodes = 2, .tasks = 2}, SHUFFLED, 15, 211,
+     {SMALL}, MIXED, true, 1, 0, 0},
     {"5 ranks", {.nodes = 1, .tasks = 5}, SHUFFLED, 7, 1000, {SMALL}, FLOATS, false, 1, 0, 0},
-    {"6 ranks, buckets of the default size", {.nodes = 1, .tasks = 6}, BACKWARD, 5, 3000, {0}, FLOATS, false, 1, 0, 0},
+    {"6 ranks, buckets of the default size", {.nodes = 1, .tasks = 6}, BACKWARD, 5, 3000,
+     {0}, FLOATS, false, 1, 0, 0},
     {"7 ranks, one bucket of all", {.nodes = 1, .tasks = 7}, SHUFFLED, 6, 10, {0}, MIXED, false, 1, 0, 0},
     {"8 ranks", {.nodes = 4, .tasks = 2}, SHUFFLED, 20, 80, {SMALL}, MIXED, false, 1, 0, 0},
-    {"4 ranks, parameters of one element and none", {.nodes = 1, .tasks = 4}, SHUFFLED, 20, 1, {SMALL}, FLOATS, true, 1, 0, 0},
+    {"4 ranks, parameters of one element and none", {.nodes = 1, .tasks = 4}, SHUFFLED, 20, 1,
+     {SMALL}, FLOATS, true, 1, 0, 0},
     {"4 ranks, sums", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100, {SMALL, .sum = true}, MIXED, true, 1, 0, 0},
     {"4 ranks, halves", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100, {SMALL}, HALVES, true, 1, 0, 0},
-    {"3 ranks, halves in float32", {.nodes = 1, .tasks = 3}, SHUFFLED, 9, 100, {SMALL, .reduce_in_float32 = true}, HALVES, false, 1,
-     0, 0},
-    {"4 ranks, gradients in buckets", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100, {SMALL, .holds_storage = true}, MIXED, true, 1, 0,
-     0},
-    {"3 ranks, sums in buckets", {.nodes = 1, .tasks = 3}, FORWARD, 9, 100, {SMALL, .holds_storage = true, .sum = true}, MIXED,
-     false, 1, 0, 0},
-    {"4 ranks, three passes a step", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100, {SMALL}, MIXED, true, 3, 0, 0},
-    {"2 ranks, two passes in buckets", {.nodes = 1, .tasks = 2}, SHUFFLED, 9, 100, {SMALL, .holds_storage = true}, FLOATS, true, 2,
-     0, 0},
-    {"4 ranks, a parameter left out", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100, {SMALL, .find_unused = true}, MIXED, true, 1, 4, 0},
+    {"3 ranks, halves in float32", {.nodes = 1, .tasks = 3}, SHUFFLED, 9, 100,
+     {SMALL, .reduce_in_float32 = true}, HALVES, false, 1, 0, 0},
+    {"4 ranks, gradients in buckets", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100,
+     {SMALL, .holds_storage = true}, MIXED, true, 1, 0, 0},
+    {"3 ranks, sums in buckets", {.nodes = 1, .tasks = 3}, FORWARD, 9, 100,
+     {SMALL, .holds_storage = true, .sum = true}, MIXED, false, 1, 0, 0},
+    {"4 ranks, three passes a step", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100,
+     {SMALL}, MIXED, true, 3, 0, 0},
+    {"2 ranks, two passes in buckets", {.nodes = 1, .tasks = 2}, SHUFFLED, 9, 100,
+     {SMALL, .holds_storage = true}, FLOATS, true, 2, 0, 0},
+    {"4 ranks, a parameter left out", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100,
+     {SMALL, .find_unused = true}, MIXED, true, 1, 4, 0},
     {"4 ranks, one left out in buckets", {.nodes = 1, .tasks = 4}, SHUFFLED, 9, 100,
      {SMALL, .find_unused = true, .holds_storage = true}, MIXED, true, 1, 4, 0},
-    {"2 ranks, one left out of the last of two passes", {.nodes = 1, .tasks = 2}, SHUFFLED, 9, 100, {SMALL, .find_unused = true},
-     MIXED, true, 2, 4, 0},
-    {"tp 2 and dp 2", {.nodes = 2, .tasks = 2, .tp = 2}, SHUFFLED, 9, 100, {SMALL}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_TP_SHARD},
-    {"cp 2 and dp 2 average together", {.nodes = 1, .tasks = 4, .cp = 2}, SHUFFLED, 9, 100, {SMALL}, FLOATS, true, 1, 0, 0},
+    {"2 ranks, one left out of the last of two passes", {.nodes = 1, .tasks = 2}, SHUFFLED, 9, 100,
+     {SMALL, .find_unused = true}, MIXED, true, 2, 4, 0},
+    {"tp 2 and dp 2", {.nodes = 2, .tasks = 2, .tp = 2}, SHUFFLED, 9, 100,
+     {SMALL}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_TP_SHARD},
+    {"cp 2 and dp 2 average together", {.nodes = 1, .tasks = 4, .cp = 2}, SHUFFLED, 9, 100,
+     {SMALL}, FLOATS, true, 1, 0, 0},
     {"pp 2 and dp 2", {.nodes = 2, .tasks = 2, .pp = 2}, SHUFFLED, 9, 100, {SMALL}, FLOATS, true, 1, 0, 0},
-    {"ep 2 and edp 2", {.nodes = 1, .tasks = 4, .ep = 2}, SHUFFLED, 9, 100, {SMALL}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_EXPERT},
-    {"ep 4 and edp 1", {.nodes = 1, .tasks = 4, .ep = 4}, SHUFFLED, 9, 100, {SMALL}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_EXPERT},
-    {"ep 2 and edp 2, sums", {.nodes = 1, .tasks = 4, .ep = 2}, SHUFFLED, 9, 100, {SMALL, .sum = true}, FLOATS, true, 1, 0,
-     DTRAIN_PARAMETER_EXPERT},
+    {"ep 2 and edp 2", {.nodes = 1, .tasks = 4, .ep = 2}, SHUFFLED, 9, 100,
+     {SMALL}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_EXPERT},
+    {"ep 4 and edp 1", {.nodes = 1, .tasks = 4, .ep = 4}, SHUFFLED, 9, 100,
+     {SMALL}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_EXPERT},
+    {"ep 2 and edp 2, sums", {.nodes = 1, .tasks = 4, .ep = 2}, SHUFFLED, 9, 100,
+     {SMALL, .sum = true}, FLOATS, true, 1, 0, DTRAIN_PARAMETER_EXPERT},
 };
 
 /* One rank's parameters. */
@@ -77,7 +86,9 @@ struct model {
 
 static size_t count_of(const struct row *row, size_t i)
 {
-    return row->count == 1 ? i % 2 : row->count / 2 + (size_t)((dp_random(row->count, i, 0, 0) + 1) * (double)row->count / 2);
+    return row->count == 1
+               ? i % 2
+               : row->count / 2 + (size_t)((dp_random(row->count, i, 0, 0) + 1) * (double)row->count / 2);
 }
 
 static bool model_create(struct model *model, struct dp_rank *r, const struct row *row)
@@ -95,7 +106,8 @@ static bool model_create(struct model *model, struct dp_rank *r, const struct ro
         if (row->options.holds_storage)
             continue;
         if (dtrain_memory_alloc(r->world, p->count * 4, &p->value, &r->err) < 0 ||
-            dtrain_memory_alloc(r->world, p->count * dtrain_type_size(p->gradient_type), &p->gradient, &r->err) < 0)
+            dtrain_memory_alloc(r->world, p->count * dtrain_type_size(p->gradient_type), &p->gradient,
+                                &r->err) < 0)
             return false;
     }
     return dtrain_dp_create(&model->dp, r->world, model->parameters, row->n, &row->options, &r->err) == 0;
@@ -215,7 +227,8 @@ static bool check_gradient(struct dp_rank *r, const struct model *model, size_t 
 
         ok = fabs(values[k] - want) <= tolerance_of(model->row, p->gradient_type) * (1 + fabs(want));
         if (!ok)
-            printf("# rank %d step %d parameter %zu[%zu]: %.9g, expected %.9g\n", r->rank, step, i, k, values[k], want);
+            printf("# rank %d step %d parameter %zu[%zu]: %.9g, expected %.9g\n", r->rank, step, i, k,
+                   values[k], want);
     }
     free(values);
     return ok;
@@ -252,7 +265,8 @@ static bool run_accumulation(struct dp_rank *r)
 {
     bool in_float32 = *(const bool *)r->argument;
     struct dtrain_dp_options options = {.reduce_in_float32 = in_float32};
-    struct dtrain_parameter p = {.name = "w", .count = 1, .type = DTRAIN_BFLOAT16, .gradient_type = DTRAIN_BFLOAT16};
+    struct dtrain_parameter p = {
+        .name = "w", .count = 1, .type = DTRAIN_BFLOAT16, .gradient_type = DTRAIN_BFLOAT16};
     double value = r->rank == 0 ? 256 : 1;
     struct dtrain_dp *dp = NULL;
     bool ok = dtrain_memory_alloc(r->world, 2, &p.value, &r->err) == 0 &&

@@ -25,7 +25,8 @@ static struct dt_plan *make_plan(const struct dp_layout *layout)
     static const char *const names[FORK_RANKS_MAX] = {"n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"};
     uint32_t tasks[FORK_RANKS_MAX];
     struct dt_plan_inputs inputs = {
-        .request = {.tp = layout->tp, .cp = layout->cp, .pp = layout->pp, .ep = layout->ep, .etp = layout->etp},
+        .request =
+            {.tp = layout->tp, .cp = layout->cp, .pp = layout->pp, .ep = layout->ep, .etp = layout->etp},
         .backend = DT_BACKEND_HOST,
         .node_count = layout->nodes,
         .nodes = names,
@@ -87,8 +88,8 @@ int dp_run(const struct dp_layout *layout, const struct dt_backend *backend, dp_
         exit(2);
     step_init(step, &row);
     for (uint32_t i = 0; i < step->count; i++) {
-        jobs[i] = (struct job){step, layout, {.rank = (int)i, .size = (int)step->count, .argument = argument}, body,
-                               false};
+        jobs[i] = (struct job){
+            step, layout, {.rank = (int)i, .size = (int)step->count, .argument = argument}, body, false};
         if (pthread_create(&threads[i], NULL, run_rank, &jobs[i]) != 0)
             exit(2);
     }

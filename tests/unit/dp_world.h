@@ -10,7 +10,7 @@
 #include "runtime/backend.h"
 
 struct dp_layout {
-    uint32_t nodes, tasks; /* tasks on each node */
+    uint32_t nodes, tasks;        /* tasks on each node */
     uint32_t tp, cp, pp, ep, etp; /* 0: 1 */
 };
 

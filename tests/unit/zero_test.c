@@ -25,7 +25,7 @@ struct row {
     size_t n, counts[PARAMETERS_MAX];
     double clip, tolerance;
     int passes;
-    int reload_at; /* step before which everything is saved, destroyed and loaded; 0: never */
+    int reload_at;  /* step before which everything is saved, destroyed and loaded; 0: never */
     unsigned flags; /* of odd parameters */
 };
 
@@ -46,21 +46,22 @@ static const struct row rows[] = {
     {"stage 1, 5 ranks, float32, clipped", RANKS(5), 1, F32, F32, UNEVEN, 0.5, 2e-5, 1, 0, 0},
     {"stage 1, 2 ranks on 2 nodes, bfloat16 with float32 gradients", {.nodes = 2, .tasks = 1}, 1, BF16, F32,
      UNEVEN, 1, 2e-5, 1, 0, 0},
-    {"stage 1, 4 ranks, mixed types", RANKS(4), 1, {DTRAIN_BFLOAT16, DTRAIN_FLOAT32}, F32, UNEVEN, 1, 2e-5, 1, 0, 0},
+    {"stage 1, 4 ranks, mixed types", RANKS(4), 1, {DTRAIN_BFLOAT16, DTRAIN_FLOAT32}, F32,
+     UNEVEN, 1, 2e-5, 1, 0, 0},
     {"stage 1, 3 ranks, two passes", RANKS(3), 1, F64, F64, UNEVEN, 0, 1e-12, 2, 0, 0},
     {"stage 1, 3 ranks, saved and loaded", RANKS(3), 1, F64, F64, UNEVEN, 0.5, 1e-12, 1, 7, 0},
     {"stage 1, 2 ranks, bfloat16, saved and loaded", RANKS(2), 1, BF16, F32, UNEVEN, 0, 2e-5, 1, 5, 0},
-    {"stage 1, ep 2 and edp 2", {.nodes = 1, .tasks = 4, .ep = 2}, 1, F64, F64, UNEVEN, 0, 1e-12, 1, 0,
-     DTRAIN_PARAMETER_EXPERT},
+    {"stage 1, ep 2 and edp 2", {.nodes = 1, .tasks = 4, .ep = 2}, 1, F64, F64,
+     UNEVEN, 0, 1e-12, 1, 0, DTRAIN_PARAMETER_EXPERT},
     {"stage 2, one rank", RANKS(1), 2, F64, F64, UNEVEN, 0, 1e-12, 1, 0, 0},
     {"stage 2, 2 ranks", RANKS(2), 2, F64, F64, UNEVEN, 0, 1e-12, 1, 0, 0},
     {"stage 2, 3 ranks, three passes, clipped", RANKS(3), 2, F64, F64, UNEVEN, 0.5, 1e-12, 3, 0, 0},
     {"stage 2, 7 ranks, fewer elements than ranks", RANKS(7), 2, F64, F64, FEW, 0, 1e-12, 1, 0, 0},
-    {"stage 2, 4 ranks, bfloat16 with float32 gradients", {.nodes = 2, .tasks = 2}, 2, BF16, F32, UNEVEN, 1, 2e-5,
-     1, 0, 0},
+    {"stage 2, 4 ranks, bfloat16 with float32 gradients", {.nodes = 2, .tasks = 2}, 2, BF16, F32,
+     UNEVEN, 1, 2e-5, 1, 0, 0},
     {"stage 2, 3 ranks, saved and loaded", RANKS(3), 2, F64, F64, UNEVEN, 0, 1e-12, 1, 11, 0},
-    {"stage 2, ep 2 and edp 2, two passes", {.nodes = 1, .tasks = 4, .ep = 2}, 2, F64, F64, UNEVEN, 0, 1e-12, 2, 0,
-     DTRAIN_PARAMETER_EXPERT},
+    {"stage 2, ep 2 and edp 2, two passes", {.nodes = 1, .tasks = 4, .ep = 2}, 2, F64, F64,
+     UNEVEN, 0, 1e-12, 2, 0, DTRAIN_PARAMETER_EXPERT},
 };
 
 /* ---- One process ------------------------------------------------------------------------- */
@@ -157,17 +158,21 @@ struct model {
 
 static bool model_create(struct model *model, struct dp_rank *r, const struct row *row)
 {
-    struct dtrain_dp_options options = {.holds_storage = true, .zero_stage = row->zero_stage,
-                                        .first_bucket_bytes = 500, .bucket_bytes = 5000};
+    struct dtrain_dp_options options = {.holds_storage = true,
+                                        .zero_stage = row->zero_stage,
+                                        .first_bucket_bytes = 500,
+                                        .bucket_bytes = 5000};
     struct dtrain_parameter parameters[PARAMETERS_MAX];
 
     *model = (struct model){.row = row};
     for (size_t i = 0; i < row->n; i++) {
         snprintf(model->names[i], sizeof(model->names[i]), "w%zu", i);
-        parameters[i] = (struct dtrain_parameter){.name = model->names[i], .count = row->counts[i],
+        parameters[i] = (struct dtrain_parameter){.name = model->names[i],
+                                                  .count = row->counts[i],
                                                   .type = row->types[i % 2],
                                                   .gradient_type = row->gradient_types[i % 2],
-                                                  .flags = i % 2 == 1 ? row->flags : 0, .group = (int)(i % GROUPS)};
+                                                  .flags = i % 2 == 1 ? row->flags : 0,
+                                                  .group = (int)(i % GROUPS)};
     }
     return dtrain_dp_create(&model->dp, r->world, parameters, row->n, &options, &r->err) == 0;
 }
@@ -242,8 +247,8 @@ static bool check_values(struct dp_rank *r, struct model *model, const struct re
             return false;
         for (size_t k = 0; k < row->counts[i]; k++, at++)
             if (!(fabs(values[k] - reference->w[at]) <= tolerance * (1 + fabs(reference->w[at])))) {
-                printf("# rank %d step %d w%zu[%zu] is %.15g, expected %.15g\n", r->rank, step, i, k, values[k],
-                       reference->w[at]);
+                printf("# rank %d step %d w%zu[%zu] is %.15g, expected %.15g\n", r->rank, step, i, k,
+                       values[k], reference->w[at]);
                 return false;
             }
     }
@@ -295,7 +300,8 @@ static bool weights_are(const struct row *row, double *saved, const struct refer
             const double want[] = {reference->w[at], reference->m[at], reference->v[at]};
 
             for (int part = 0; part < 3; part++)
-                if (fabs(saved_place(saved, i, part)[k] - want[part]) > row->tolerance * (1 + fabs(want[part])))
+                if (fabs(saved_place(saved, i, part)[k] - want[part]) >
+                    row->tolerance * (1 + fabs(want[part])))
                     return false;
         }
     return true;
@@ -327,7 +333,8 @@ static bool ranges_cover(struct dp_rank *r, struct model *model)
 
         if (dtrain_zero_range_get(model->zero, i, &range, &r->err) < 0 || range.first + range.count > count ||
             (range.count > 0) != (range.parts[DTRAIN_ZERO_FIRST_MOMENT] != NULL) ||
-            (model->row->zero_stage == 0 && range.count != count) || range.state_type != state_type(model->row, i))
+            (model->row->zero_stage == 0 && range.count != count) ||
+            range.state_type != state_type(model->row, i))
             return false;
     }
     return true;
@@ -378,10 +385,14 @@ struct bytes_row {
 };
 
 static const struct bytes_row bytes_rows[] = {
-    {0, 1, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 18},          {0, 4, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 18},
-    {1, 1, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 18},          {1, 2, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 6 + 12 / 2.0},
-    {1, 4, DTRAIN_FLOAT16, DTRAIN_FLOAT32, 6 + 12 / 4.0}, {1, 3, DTRAIN_BFLOAT16, DTRAIN_BFLOAT16, 4 + 12 / 3.0},
-    {2, 4, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 2 + 16 / 4.0}, {1, 4, DTRAIN_FLOAT32, DTRAIN_FLOAT32, 8 + 8 / 4.0},
+    {0, 1, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 18},
+    {0, 4, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 18},
+    {1, 1, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 18},
+    {1, 2, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 6 + 12 / 2.0},
+    {1, 4, DTRAIN_FLOAT16, DTRAIN_FLOAT32, 6 + 12 / 4.0},
+    {1, 3, DTRAIN_BFLOAT16, DTRAIN_BFLOAT16, 4 + 12 / 3.0},
+    {2, 4, DTRAIN_BFLOAT16, DTRAIN_FLOAT32, 2 + 16 / 4.0},
+    {1, 4, DTRAIN_FLOAT32, DTRAIN_FLOAT32, 8 + 8 / 4.0},
     {2, 2, DTRAIN_FLOAT64, DTRAIN_FLOAT64, 8 + 24 / 2.0},
 };
 
@@ -390,8 +401,10 @@ static const struct bytes_row bytes_rows[] = {
 static bool run_bytes(struct dp_rank *r)
 {
     const struct bytes_row *row = r->argument;
-    struct dtrain_dp_options options = {.holds_storage = true, .zero_stage = row->zero_stage,
-                                        .first_bucket_bytes = 100000, .bucket_bytes = 300000};
+    struct dtrain_dp_options options = {.holds_storage = true,
+                                        .zero_stage = row->zero_stage,
+                                        .first_bucket_bytes = 100000,
+                                        .bucket_bytes = 300000};
     struct dtrain_parameter parameters[4];
     struct dtrain_dp *dp;
     struct dtrain_zero *zero = NULL;
@@ -400,8 +413,8 @@ static bool run_bytes(struct dp_rank *r)
     bool ok;
 
     for (int i = 0; i < 4; i++)
-        parameters[i] = (struct dtrain_parameter){.name = "w", .count = BIG + (size_t)i, .type = row->type,
-                                                  .gradient_type = row->gradient_type};
+        parameters[i] = (struct dtrain_parameter){
+            .name = "w", .count = BIG + (size_t)i, .type = row->type, .gradient_type = row->gradient_type};
     ok = dtrain_dp_create(&dp, r->world, parameters, 4, &options, &r->err) == 0 &&
          dtrain_zero_create(&zero, dp, &r->err) == 0;
     if (ok) {
@@ -423,9 +436,10 @@ static void test_bytes(const struct bytes_row *row)
     double formula = dtrain_zero_bytes(row->zero_stage, (int)row->ranks, row->type, row->gradient_type);
 
     counted.memory_alloc = counted_alloc;
-    tap_ok(formula == row->want, "stage %d on %u ranks: %.4g bytes by the formula", row->zero_stage, row->ranks,
-           formula);
-    tap_ok(dp_run(&(struct dp_layout){.nodes = 1, .tasks = row->ranks}, &counted, run_bytes, (void *)row) == 0,
+    tap_ok(formula == row->want, "stage %d on %u ranks: %.4g bytes by the formula", row->zero_stage,
+           row->ranks, formula);
+    tap_ok(dp_run(&(struct dp_layout){.nodes = 1, .tasks = row->ranks}, &counted, run_bytes, (void *)row) ==
+               0,
            "and as many were allocated");
 }
 
@@ -437,6 +451,7 @@ int main(void)
         test_bytes(&bytes_rows[i]);
     tap_ok(dtrain_zero_bytes(3, 1, DTRAIN_FLOAT32, DTRAIN_FLOAT32) == 0 &&
                dtrain_zero_bytes(1, 0, DTRAIN_FLOAT32, DTRAIN_FLOAT32) == 0 &&
-               dtrain_zero_bytes(1, 1, DTRAIN_INT32, DTRAIN_FLOAT32) == 0, "no bytes of what there is not");
+               dtrain_zero_bytes(1, 1, DTRAIN_INT32, DTRAIN_FLOAT32) == 0,
+           "no bytes of what there is not");
     return tap_done();
 }
