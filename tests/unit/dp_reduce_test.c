@@ -171,6 +171,21 @@ static bool add_gradient(struct dp_rank *r, const struct model *model, size_t i,
     return ok;
 }
 
+/* What lies in the gradient of a parameter that is not used in the whole step must not be summed. */
+static bool leave_out(struct dp_rank *r, const struct model *model, size_t i)
+{
+    double *values = calloc(model->parameters[i].count + 1, sizeof(*values));
+    void *gradient;
+    bool ok = dtrain_dp_gradient(model->dp, i, r->stream, &gradient, &r->err) == 0;
+
+    for (size_t k = 0; k < model->parameters[i].count; k++)
+        values[k] = 77;
+    ok = ok && (model->row->passes > 1 || dp_put(r, gradient, model->parameters[i].gradient_type,
+                                                 model->parameters[i].count, values));
+    free(values);
+    return ok;
+}
+
 static bool backward(struct dp_rank *r, const struct model *model, int step, int pass)
 {
     const struct row *row = model->row;
@@ -180,8 +195,11 @@ static bool backward(struct dp_rank *r, const struct model *model, int step, int
     for (size_t k = 0; k < row->n; k++) {
         size_t i = pick(row, r->rank, step, k);
 
-        if (is_left_out(row, r->rank, step, pass, i))
+        if (is_left_out(row, r->rank, step, pass, i)) {
+            if (!leave_out(r, model, i))
+                return false;
             continue;
+        }
         if (!add_gradient(r, model, i, step, pass) || dtrain_dp_ready(model->dp, i, r->stream, &r->err) < 0)
             return false;
     }
