@@ -17,3 +17,4 @@ libdtworld_la_SOURCES += \
 	runtime/zero.c runtime/zero.h \
 	runtime/zero_gather.c \
 	runtime/zero_state.c
+libdtworld_la_LIBADD += -lm

@@ -26,7 +26,6 @@ libdtworld_la_SOURCES = \
 	runtime/wire.c runtime/wire.h \
 	runtime/world.c runtime/world.h \
 	runtime/world_comms.c runtime/world_comms.h
-include runtime/dp.mk
 if DT_HAVE_PMIX
 libdtworld_la_SOURCES += runtime/boot_pmix.c
 else
@@ -34,7 +33,8 @@ libdtworld_la_SOURCES += runtime/boot_no_pmix.c
 endif
 EXTRA_DIST += runtime/boot_pmix.c runtime/boot_no_pmix.c
 libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
-libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread -lm
+libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
+include runtime/dp.mk
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =
