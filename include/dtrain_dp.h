@@ -183,7 +183,7 @@ struct dtrain_adamw {
  * broadcast them before); blocks. The moments, and for bfloat16 and float16
  * values the weights, are float32; float64 for float64. With zero_stage 1 or 2
  * each data parallel rank holds 1/d of them; with 0 this is plain AdamW. The
- * caller ends it with dtrain_zero_destroy() before dp.
+ * caller ends it with dtrain_zero_destroy() before dp, once its steps have run.
  */
 int dtrain_zero_create(struct dtrain_zero **zero, struct dtrain_dp *dp, struct dtrain_error *err);
 void dtrain_zero_destroy(struct dtrain_zero *zero);

@@ -209,7 +209,9 @@ static int update_lane(const struct step *step, size_t which, struct dtrain_erro
             if (update(step, lane->plan.order[planned->first + i], err) < 0)
                 return -1;
         if (fences != NULL && dt_zero_gather(fences, bucket, place, step->stream, err) < 0)
-            return dt_error_prefix(err, "the values of %sbucket %zu", lane->name, buckets - 1 - place);
+            return dt_error_prefix(err, "the values of %sbucket %zu (%.80s ...)", lane->name,
+                                   buckets - 1 - place,
+                                   step->zero->dp->parameters[lane->plan.order[planned->first]].given.name);
     }
     return 0;
 }
