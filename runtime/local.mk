@@ -36,6 +36,7 @@ endif
 EXTRA_DIST += runtime/boot_pmix.c runtime/boot_no_pmix.c
 libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
+include runtime/dp.mk
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =

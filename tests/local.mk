@@ -5,6 +5,7 @@ include tests/import.mk
 include tests/host.mk
 include tests/tp.mk
 include tests/boot.mk
+include tests/dp.mk
 include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
