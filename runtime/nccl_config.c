@@ -6,7 +6,7 @@
 
 #include "nccl_api.h"
 
-#define VERSION 22800 /* of the form */
+#define VERSION 22809 /* which has this form */
 #define MAGIC 0xcafebeefu
 #define UNSET INT_MIN
 #define CTAS_MAX 64 /* MAXCHANNELS */

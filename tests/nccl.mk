@@ -14,4 +14,13 @@ tests_fake_nccl_libdtrain_nccl_la_CFLAGS = $(dt_nccl_cflags)
 tests_fake_nccl_libdtrain_nccl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version \
 	-rpath $(abs_top_builddir)/tests/fake/nccl -export-symbols-regex '^dt_backend_nccl$$'
 tests_fake_nccl_libdtrain_nccl_la_LIBADD = libdtcore.la $(DT_CUDA_LIBS) -lpthread -ldl -lm
+
+nccl_double_tests = tests/unit/nccl_world_test
+TESTS += $(nccl_double_tests)
+check_PROGRAMS += $(nccl_double_tests)
+nccl_double = tests/unit/nccl_double.c tests/unit/nccl_double.h $(fork_world)
+tests_unit_nccl_world_test_SOURCES = tests/unit/nccl_world_test.c $(nccl_double)
+tests_unit_nccl_world_test_CFLAGS = $(fake_nccl_cflags)
+tests_unit_nccl_world_test_LDFLAGS = $(fake_nccl_ldflags)
+tests_unit_nccl_world_test_LDADD = libdtworld.la $(fake_nccl_libs)
 endif
