@@ -25,7 +25,8 @@ libdtworld_la_SOURCES = \
 	runtime/source.c runtime/source.h \
 	runtime/wire.c runtime/wire.h \
 	runtime/world.c runtime/world.h \
-	runtime/world_comms.c runtime/world_comms.h
+	runtime/world_comms.c runtime/world_comms.h \
+	runtime/world_ids.c runtime/world_ids.h
 if DT_HAVE_PMIX
 libdtworld_la_SOURCES += runtime/boot_pmix.c
 else

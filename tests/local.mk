@@ -12,6 +12,7 @@ include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk
 include tests/topo_tool.mk
+include tests/nccl.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
