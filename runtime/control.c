@@ -216,6 +216,7 @@ void dt_control_destroy(struct dt_control *control)
     free(control->devices);
     free(control->dead);
     free(control->cancelled);
+    dt_control_revoke_free(control);
     free(control);
 }
 

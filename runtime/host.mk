@@ -5,6 +5,7 @@ libdthost_la_SOURCES = \
 	runtime/backend_host.c \
 	runtime/comm.c runtime/comm.h \
 	runtime/comm_call.c runtime/comm_call.h \
+	runtime/comm_revoke.c \
 	runtime/comm_transfer.c \
 	runtime/deadline.c runtime/deadline.h \
 	runtime/host_call.c runtime/host_call.h \

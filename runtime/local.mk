@@ -11,7 +11,7 @@ libdtworld_la_SOURCES = \
 	runtime/control_link.c runtime/control_link.h \
 	runtime/control_message.c runtime/control_message.h \
 	runtime/control_call.c runtime/control_handle.c runtime/control_join.c runtime/control_peers.c \
-	runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
+	runtime/control_revoke.c runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
 	runtime/facts.c runtime/facts.h \
 	runtime/group.c \
 	runtime/listener.c runtime/listener.h \

@@ -234,6 +234,18 @@ static int lookup_members(struct dtrain_world *world, const struct dt_world_comm
     return rc;
 }
 
+static void place_comm(const struct dtrain_world *world, struct dt_world_comm *entry)
+{
+    struct dt_comm_place place = {
+        .peers = dt_control_peers(world->control),
+        .rank = world->rank,
+        .channel = entry->request.channel,
+        .members = entry->members,
+    };
+
+    dt_comm_set_place(entry->comm, &place);
+}
+
 /* Those of [first, end) that have no communicator yet; groups of one get one without the backend. */
 static int create_entries(struct dtrain_world *world, struct dt_world_comm *first, struct dt_world_comm *end,
                           const struct dt_deadline *deadline, struct dtrain_error *err)
@@ -254,6 +266,8 @@ static int create_entries(struct dtrain_world *world, struct dt_world_comm *firs
         if (dt_comm_create(&i->comm, world->backend, i->request.size > 1 ? handles[used++] : NULL,
                            i->request.size, i->request.rank, err) < 0)
             rc = -1;
+        else
+            place_comm(world, i);
     return rc;
 }
 

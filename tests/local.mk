@@ -4,6 +4,7 @@ include tests/core.mk
 include tests/import.mk
 include tests/host.mk
 include tests/boot.mk
+include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
