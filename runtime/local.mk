@@ -1,5 +1,6 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
 include runtime/nccl.mk
+include runtime/nccl_math.mk
 include runtime/host.mk
 
 noinst_LTLIBRARIES += libdtworld.la
