@@ -4,12 +4,16 @@ noinst_LTLIBRARIES += examples/train/libtrain.la
 pkglibexec_PROGRAMS += examples/train/train
 endif
 examples_train_libtrain_la_SOURCES = \
-	examples/train/attention_cpu.c examples/train/attention_cpu.h \
 	examples/train/checkpoint.c examples/train/checkpoint.h \
 	examples/train/checkpoint_file.h \
 	examples/train/checkpoint_format.c examples/train/checkpoint_format.h \
 	examples/train/checkpoint_reader.c examples/train/checkpoint_writer.c \
-	examples/train/compute.c examples/train/compute.h examples/train/compute_cpu.c \
+	examples/train/compute.c examples/train/compute.h examples/train/compute_fail.c \
+	examples/train/compute_cpu.c examples/train/cpu.h \
+	examples/train/cpu_float32.c examples/train/cpu_float64.c examples/train/cpu_bfloat16.c \
+	examples/train/cpu_same.h examples/train/cpu_product.h examples/train/cpu_attention.h \
+	examples/train/cpu_elements.h examples/train/cpu_norm.h examples/train/cpu_loss.h \
+	examples/train/cpu_table.h \
 	examples/train/data.c examples/train/data.h \
 	examples/train/embedding.c examples/train/embedding.h \
 	examples/train/error.c examples/train/error.h \
@@ -17,7 +21,6 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/grid.c examples/train/grid.h \
 	examples/train/head.c examples/train/head.h \
 	examples/train/layer.c examples/train/layer.h \
-	examples/train/matmul_cpu.c examples/train/matmul_cpu.h \
 	examples/train/memory.c examples/train/memory.h \
 	examples/train/model.c examples/train/model.h \
 	examples/train/optimizer.c examples/train/optimizer.h \

@@ -34,6 +34,7 @@ endif
 EXTRA_DIST += runtime/boot_pmix.c runtime/boot_no_pmix.c
 libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
 include runtime/nccl.mk
+include runtime/nccl_math.mk
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 
 lib_LTLIBRARIES += libdtrain.la
