@@ -166,12 +166,7 @@ static int enqueue(void *comm, const struct dt_operation *operation, void *strea
 
 static int enqueue_copy(void *to, const void *from, size_t bytes, void *stream, struct dtrain_error *err)
 {
-    const struct dt_nccl_stream *on = stream;
-
-    if (dt_nccl_device_use(on->nccl, err) != 0)
-        return -1;
-    return dt_nccl_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on->handle),
-                              "cudaMemcpyAsync", err);
+    return dt_nccl_memory_copy(to, from, bytes, stream, err);
 }
 
 static int enqueue_math(const struct dt_math *math, void *stream, struct dtrain_error *err)

@@ -89,7 +89,7 @@ static void remember(struct dt_nccl_comm *comm, const char *name, uint64_t numbe
     pthread_mutex_lock(&comm->lock);
     comm->last.name = name;
     comm->last.number = number;
-    comm->last.stream = stream;
+    comm->last.streams |= UINT64_C(1) << stream->slot;
     pthread_mutex_unlock(&comm->lock);
 }
 
@@ -133,27 +133,36 @@ int dt_nccl_op_enqueue(struct dt_nccl_comm *comm, const struct dt_operation *ope
     return rc;
 }
 
+static bool has_bit(const struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream)
+{
+    return (comm->last.streams >> stream->slot & 1) != 0;
+}
+
 bool dt_nccl_op_is_on(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream,
                       char text[DT_NCCL_OP_TEXT_MAX])
 {
     bool is_on;
 
     pthread_mutex_lock(&comm->lock);
-    is_on = comm->last.name != NULL && comm->last.stream == stream;
+    is_on = has_bit(comm, stream);
     if (is_on)
         op_text(text, comm->last.name, comm->last.number);
     pthread_mutex_unlock(&comm->lock);
     return is_on;
 }
 
-bool dt_nccl_op_forget(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream)
+void dt_nccl_op_forget(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream)
 {
-    bool is_on;
-
     pthread_mutex_lock(&comm->lock);
-    is_on = comm->last.name != NULL && comm->last.stream == stream;
-    if (is_on)
-        comm->last.name = NULL;
+    comm->last.streams &= ~(UINT64_C(1) << stream->slot);
     pthread_mutex_unlock(&comm->lock);
-    return is_on;
+}
+
+void dt_nccl_op_follow(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream,
+                       const struct dt_nccl_stream *other)
+{
+    pthread_mutex_lock(&comm->lock);
+    if (has_bit(comm, other))
+        comm->last.streams |= UINT64_C(1) << stream->slot;
+    pthread_mutex_unlock(&comm->lock);
 }
