@@ -52,7 +52,8 @@ static int id_create(void *id, struct dtrain_error *err)
     result = api->GetUniqueId(id);
     if (result == ncclSuccess)
         return 0;
-    return dt_error_set(err, "ncclGetUniqueId: %s (%s)", api->GetErrorString(result), api->GetLastError(NULL));
+    return dt_error_set(err, "ncclGetUniqueId: %s (%s)", api->GetErrorString(result),
+                        api->GetLastError(NULL));
 }
 
 /* ---- Open and close --------------------------------------------------------------- */

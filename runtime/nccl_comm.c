@@ -169,8 +169,9 @@ static int fail_by(struct dt_nccl_comm *comm, ncclResult_t result, const char *w
     if (!await_death(comm, result, &why)) {
         const char *last = api->GetLastError(NULL);
 
-        dt_error_set(&why, "%s%s%s%s", api->GetErrorString(result), last != NULL && last[0] != '\0' ? " (" : "",
-                     last != NULL ? last : "", last != NULL && last[0] != '\0' ? ")" : "");
+        dt_error_set(&why, "%s%s%s%s", api->GetErrorString(result),
+                     last != NULL && last[0] != '\0' ? " (" : "", last != NULL ? last : "",
+                     last != NULL && last[0] != '\0' ? ")" : "");
     }
     return dt_nccl_comm_fail(comm, what, why.text, err);
 }

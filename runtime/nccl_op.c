@@ -49,9 +49,9 @@ static ncclResult_t start_transfers(const struct dt_nccl_comm *comm, const struc
     for (size_t i = 0; i < op->transfer_count; i++) {
         const struct dtrain_transfer *t = &op->transfers[i];
 
-        result = first_of(result, t->is_send
-                                      ? api->Send(t->buf, t->count, types[t->type], t->peer, comm->handle, stream)
-                                      : api->Recv(t->buf, t->count, types[t->type], t->peer, comm->handle, stream));
+        result = first_of(
+            result, t->is_send ? api->Send(t->buf, t->count, types[t->type], t->peer, comm->handle, stream)
+                               : api->Recv(t->buf, t->count, types[t->type], t->peer, comm->handle, stream));
     }
     return first_of(result, api->GroupEnd());
 }

@@ -45,7 +45,7 @@ struct dt_nccl_comm {
     struct { /* the operation queued last */
         const char *name;
         uint64_t number;
-        uint64_t streams; /* by slots: those that it is on or that wait for it, and were not seen empty since */
+        uint64_t streams; /* slots: what it is on or what waits for it, and was not seen empty since */
     } last;
 };
 

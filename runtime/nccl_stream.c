@@ -229,8 +229,8 @@ int dt_nccl_stream_wait(struct dt_nccl_stream *stream, struct dt_nccl_stream *ot
     int rc;
 
     if (dt_nccl_device_use(stream->nccl, err) != 0 ||
-        dt_nccl_cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags",
-                           err) != 0)
+        dt_nccl_cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                           "cudaEventCreateWithFlags", err) != 0)
         return -1;
     rc = dt_nccl_cuda_check(cudaEventRecord(event, other->handle), "cudaEventRecord", err);
     if (rc == 0)

@@ -1,4 +1,4 @@
-/* The NCCL module when something fails: who, where, in or before which operation; and nothing hangs or leaks. */
+/* The NCCL module when something fails: who, where, in which operation; and nothing hangs or leaks. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define ENOUGH_MS 30000 /* a deadline that is not meant to pass, under sanitizers and load too */
 #define SHORT_MS 1500   /* one that is, in an operation */
-#define INIT_MS 4000    /* one that is, in the bring-up: the double lets creations be in progress for a while */
+#define INIT_MS 4000    /* one that is, in the bring-up: creations are in progress for a while */
 
 /* ---- Coming up ------------------------------------------------------------------ */
 
@@ -124,7 +124,9 @@ static int use_again(struct use *use, struct dtrain_error *err)
     if (rc == 0 || dtrain_barrier(use->comm, use->stream, &first) == 0)
         return dt_error_set(err, "a failed communicator took an operation");
     dtrain_barrier(use->comm, use->other, &second);
-    return strcmp(first.text, second.text) == 0 ? -1 : dt_error_set(err, "two reasons: %s; %s", first.text, second.text);
+    return strcmp(first.text, second.text) == 0
+               ? -1
+               : dt_error_set(err, "two reasons: %s; %s", first.text, second.text);
 }
 
 static void body_again(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
@@ -141,7 +143,8 @@ static int use_without_odd(struct use *use, struct dtrain_error *err)
 {
     if ((uint32_t)dtrain_rank(use->world) == odd_rank)
         raise(SIGKILL);
-    if (dtrain_all_reduce(use->comm, use->memory, use->memory, 4, DTRAIN_INT32, DTRAIN_SUM, use->stream, err) != 0)
+    if (dtrain_all_reduce(use->comm, use->memory, use->memory, 4, DTRAIN_INT32, DTRAIN_SUM, use->stream,
+                          err) != 0)
         return -1;
     return dtrain_stream_synchronize(use->stream, err);
 }
@@ -158,7 +161,8 @@ static int use_after_revoke(struct use *use, struct dtrain_error *err)
         (dtrain_comm_revoke(use->comm, "its loss is no number", err) != 0 ||
          dtrain_comm_revoke(use->comm, "again", err) != 0))
         return dt_error_set(err, "dtrain_comm_revoke failed");
-    if (dtrain_all_reduce(use->comm, use->memory, use->memory, 4, DTRAIN_INT32, DTRAIN_SUM, use->stream, err) != 0)
+    if (dtrain_all_reduce(use->comm, use->memory, use->memory, 4, DTRAIN_INT32, DTRAIN_SUM, use->stream,
+                          err) != 0)
         return -1;
     return dtrain_stream_synchronize(use->stream, err);
 }
@@ -232,7 +236,8 @@ static const struct nccl_row rows[] = {
     {{FOUR("no stream on one rank's device", ENOUGH_MS, body_init),
       .words = {"cudaStreamCreateWithFlags: cudaErrorUnknown"}},
      .fail = "cudaStreamCreateWithFlags:1:cudaErrorUnknown@rank=2"},
-    {{FOUR("a device that cannot be used", ENOUGH_MS, body_init), .words = {"cudaSetDevice: cudaErrorECCUncorrectable"}},
+    {{FOUR("a device that cannot be used", ENOUGH_MS, body_init),
+      .words = {"cudaSetDevice: cudaErrorECCUncorrectable"}},
      .fail = "cudaSetDevice:1:cudaErrorECCUncorrectable@rank=2"},
     {{FOUR("the warm-up fails on one rank", ENOUGH_MS, body_init),
       .words = {RANK_2, "the first all-reduce on dtrain/tp/0: "}},
@@ -248,7 +253,8 @@ static const struct nccl_row rows[] = {
      .variable = "FAKE_CUDA_DEVICES=2"},
 
     /* Each call of NCCL's and CUDA's fails on one rank: the operation is named on all. */
-    {{FOUR("all_reduce fails", ENOUGH_MS, body_use), .words = {"all_reduce #1 on dtrain/tp/0: ", "internal error"}},
+    {{FOUR("all_reduce fails", ENOUGH_MS, body_use),
+      .words = {"all_reduce #1 on dtrain/tp/0: ", "internal error"}},
      .fail = "ncclAllReduce:2:ncclInternalError@rank=2"},
     {{FOUR("all_gather fails", ENOUGH_MS, body_use), .words = {"all_gather #2 on dtrain/tp/0: "}},
      .fail = "ncclAllGather:1:ncclInternalError@rank=2"},
@@ -258,7 +264,8 @@ static const struct nccl_row rows[] = {
      .fail = "ncclBroadcast:1:ncclInternalError@rank=2"},
     {{FOUR("a send of all_to_all fails", ENOUGH_MS, body_use), .words = {"all_to_all #5 on dtrain/tp/0: "}},
      .fail = "ncclSend:2:ncclInternalError@rank=2"},
-    {{FOUR("a receive of all_to_all fails", ENOUGH_MS, body_use), .words = {"all_to_all #5 on dtrain/tp/0: "}},
+    {{FOUR("a receive of all_to_all fails", ENOUGH_MS, body_use),
+      .words = {"all_to_all #5 on dtrain/tp/0: "}},
      .fail = "ncclRecv:3:ncclInternalError@rank=2"},
     {{FOUR("a transfer fails", ENOUGH_MS, body_use), .words = {"transfer #1 on dtrain/tp/0: "}},
      .fail = "ncclSend:5:ncclInternalError@rank=2"},
@@ -274,33 +281,40 @@ static const struct nccl_row rows[] = {
       .words = {"the first all-reduce on dtrain/tp/0: cudaErrorIllegalAddress", ", on rank "}},
      .fail = "cudaStreamQuery:1:cudaErrorIllegalAddress"},
     {{FOUR("a kernel fails", ENOUGH_MS, body_kernel),
-      .words = {"the stream failed: cudaStreamQuery: cudaErrorIllegalAddress"}}, .fail = NULL},
+      .words = {"the stream failed: cudaStreamQuery: cudaErrorIllegalAddress"}},
+     .fail = NULL},
     {{FOUR("an event fails", ENOUGH_MS, body_use), .words = {"cudaEventRecord: cudaErrorUnknown"}},
      .fail = "cudaEventRecord:1:cudaErrorUnknown"},
-    {{FOUR("no event", ENOUGH_MS, body_use), .words = {"cudaEventCreateWithFlags: cudaErrorMemoryAllocation"}},
+    {{FOUR("no event", ENOUGH_MS, body_use),
+      .words = {"cudaEventCreateWithFlags: cudaErrorMemoryAllocation"}},
      .fail = "cudaEventCreateWithFlags:1:cudaErrorMemoryAllocation"},
     {{FOUR("no memory for a buffer", ENOUGH_MS, body_use),
       .words = {"cudaMalloc of 256 bytes on device 2: cudaErrorMemoryAllocation"}},
      .fail = "cudaMalloc:2:cudaErrorMemoryAllocation@rank=2"},
-    {{FOUR("memory cannot be zeroed", ENOUGH_MS, body_use), .words = {"cudaMemsetAsync: cudaErrorInvalidValue"}},
+    {{FOUR("memory cannot be zeroed", ENOUGH_MS, body_use),
+      .words = {"cudaMemsetAsync: cudaErrorInvalidValue"}},
      .fail = "cudaMemsetAsync:1:cudaErrorInvalidValue@rank=2"},
     {{FOUR("no memory that can be registered", ENOUGH_MS, body_use),
       .words = {"ncclMemAlloc of 256 bytes on device 2: "}},
-     .fail = "ncclMemAlloc:1:ncclUnhandledCudaError@rank=2", .config = "all.mem_alloc=1"},
+     .fail = "ncclMemAlloc:1:ncclUnhandledCudaError@rank=2",
+     .config = "all.mem_alloc=1"},
 
     /* Hangs, deaths, revocations. */
     {{FOUR("an operation hangs", SHORT_MS, body_use),
       .words = {"barrier #6 on dtrain/tp/0: it did not end within 1.5 s"}},
      .fail = "ncclAllGather:1:hang@rank=2"},
-    {{FOUR("an operation stays in progress when it is queued", ENOUGH_MS, body_again), .words = {" on dtrain/tp/0: "}},
+    {{FOUR("an operation stays in progress when it is queued", ENOUGH_MS, body_again),
+      .words = {" on dtrain/tp/0: "}},
      .fail = "ncclBroadcast:1:async-ncclRemoteError@rank=2"},
     {{FOUR("nccl#1013: a member dies, and the others wait for it", ENOUGH_MS, body_death), .odd = 2,
-      .killed = 1 << 2, .words = {"all_reduce #1 on dtrain/tp/0: " RANK_2 " died"}}, .fail = NULL},
+      .killed = 1 << 2, .words = {"all_reduce #1 on dtrain/tp/0: " RANK_2 " died"}},
+     .fail = NULL},
     {{FOUR("a member dies, and NCCL notices first", ENOUGH_MS, body_death), .odd = 2, .killed = 1 << 2,
       .words = {"all_reduce #1 on dtrain/tp/0: " RANK_2 " died"}},
      .variable = "FAKE_NCCL_PEER_ERROR_MS=0"},
     {{FOUR("a member revokes, and the others wait for it", ENOUGH_MS, body_revoke), .odd = 2,
-      .words = {"revoked by " RANK_2 ": its loss is no number"}}, .fail = NULL},
+      .words = {"revoked by " RANK_2 ": its loss is no number"}},
+     .fail = NULL},
     {{FOUR("the same before NCCL 2.28.7: the communicator is aborted", ENOUGH_MS, body_revoke), .odd = 2,
       .words = {"revoked by " RANK_2 ": its loss is no number"}},
      .version = "22703"},
@@ -311,7 +325,8 @@ static const struct nccl_row rows[] = {
      .fail = "ncclCommFinalize:1:ncclInternalError"},
 
     /* Versions: what is too old, or lacks what is asked for, is named. */
-    {{ONE("NCCL 2.18 is too old", body_available), .words = {"NCCL 2.18.5 (", ") is too old: expected 2.19 or newer"}},
+    {{ONE("NCCL 2.18 is too old", body_available),
+      .words = {"NCCL 2.18.5 (", ") is too old: expected 2.19 or newer"}},
      .version = "21805"},
     {{ONE("NCCL 2.19 is not", body_available), .words = {"well"}}, .version = "21903"},
     {{ONE("nor is a newer one", body_available), .words = {"well"}}, .version = "23100"},
@@ -323,12 +338,15 @@ static const struct nccl_row rows[] = {
      .version = "22105"},
     {{FOUR("nor a field of the configuration", ENOUGH_MS, body_init),
       .words = {"dtrain/tp/0: nvls_ctas needs NCCL 2.27.0, this is 2.21.5"}},
-     .version = "22105", .config = "tp.nvls_ctas=4"},
-    {{FOUR("which 2.27 has", ENOUGH_MS, body_use), .words = {"well"}}, .version = "22703",
+     .version = "22105",
+     .config = "tp.nvls_ctas=4"},
+    {{FOUR("which 2.27 has", ENOUGH_MS, body_use), .words = {"well"}},
+     .version = "22703",
      .config = "tp.nvls_ctas=4"},
     {{FOUR("2.27 lacks that of 2.28", ENOUGH_MS, body_init),
       .words = {"dtrain/tp/0: nvlink_centric_sched needs NCCL 2.28.0, this is 2.27.3"}},
-     .version = "22703", .config = "all.nvlink_centric_sched=1"},
+     .version = "22703",
+     .config = "all.nvlink_centric_sched=1"},
 };
 
 int main(void)

@@ -118,13 +118,25 @@ static void body_up(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_M
 #define RANKS 4
 #define ELEMENT_MAX 8
 
+/* float16 of a whole number from 0 to 2047: its bits behind the highest one, and the exponent. */
+static uint16_t half_of(unsigned value)
+{
+    unsigned exponent = 0;
+
+    if (value == 0)
+        return 0;
+    while (value >> exponent > 1)
+        exponent++;
+    return (uint16_t)((exponent + 15) << 10 | (value << (10 - exponent) & 0x3ff));
+}
+
 /* Small whole numbers, which every type holds. */
 static void put(void *at, enum dtrain_type type, int value)
 {
     float narrow = (float)value;
     double wide = value;
     int64_t whole = value;
-    _Float16 half = (_Float16)value;
+    uint16_t half = half_of((unsigned)value);
     uint32_t bits;
 
     memcpy(&bits, &narrow, sizeof(bits));
@@ -158,7 +170,14 @@ static int reduced(enum dtrain_op op, int i)
     return op == DTRAIN_SUM ? sum : op == DTRAIN_AVG ? sum / RANKS : op == DTRAIN_MAX ? max : min;
 }
 
-enum call { CALL_ALL_REDUCE, CALL_ALL_GATHER, CALL_REDUCE_SCATTER, CALL_BROADCAST, CALL_ALL_TO_ALL, CALL_TRANSFER };
+enum call {
+    CALL_ALL_REDUCE,
+    CALL_ALL_GATHER,
+    CALL_REDUCE_SCATTER,
+    CALL_BROADCAST,
+    CALL_ALL_TO_ALL,
+    CALL_TRANSFER
+};
 
 struct operation_row {
     const char *name;
@@ -270,7 +289,8 @@ static const char *check_operation(const struct operation_row *row, struct dtrai
         put(expected, b->type, expected_at(row->call, b->op, dtrain_comm_rank(comm), i));
         if (memcmp(result + (size_t)i * size, expected, size) == 0)
             continue;
-        dt_error_set(err, "%s of type %d with op %d: element %d is wrong", row->name, (int)b->type, (int)b->op, i);
+        dt_error_set(err, "%s of type %d with op %d: element %d is wrong", row->name, (int)b->type,
+                     (int)b->op, i);
         return err->text;
     }
     return NULL;
@@ -299,13 +319,15 @@ static const char *check_operations(struct dtrain_world *world, struct dtrain_er
     const char *wrong = NULL;
     void *memory = NULL;
 
-    if (dtrain_comm_get(world, DTRAIN_TP, &comm, err) != 0 || dtrain_stream_create(world, &stream, err) != 0 ||
+    if (dtrain_comm_get(world, DTRAIN_TP, &comm, err) != 0 ||
+        dtrain_stream_create(world, &stream, err) != 0 ||
         dtrain_memory_alloc(world, 2 * RANKS * COUNT * ELEMENT_MAX, &memory, err) != 0)
         wrong = err->text;
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]) && wrong == NULL; i++)
         wrong = check_types(&operations[i], comm, memory, stream, err);
-    if (wrong == NULL && (dtrain_all_reduce(comm, NULL, NULL, 0, DTRAIN_FLOAT32, DTRAIN_SUM, stream, err) != 0 ||
-                          dtrain_barrier(comm, stream, err) != 0))
+    if (wrong == NULL &&
+        (dtrain_all_reduce(comm, NULL, NULL, 0, DTRAIN_FLOAT32, DTRAIN_SUM, stream, err) != 0 ||
+         dtrain_barrier(comm, stream, err) != 0))
         wrong = err->text;
     dtrain_stream_destroy(stream, NULL);
     dtrain_memory_free(world, memory);
@@ -325,11 +347,17 @@ static int queue_chain(struct dtrain_comm *comm, float *x, struct dtrain_stream 
 {
     struct dt_math fill = {.kind = DT_MATH_FILL, .fill = {x, DTRAIN_FLOAT32, 64, 3.0}};
     struct dt_math scale = {.kind = DT_MATH_SCALE,
-                            .scale = {.to = x, .from = x, .to_type = DTRAIN_FLOAT32, .from_type = DTRAIN_FLOAT32,
-                                      .n = 64, .by = {.factor = 2.0}}};
+                            .scale = {.to = x,
+                                      .from = x,
+                                      .to_type = DTRAIN_FLOAT32,
+                                      .from_type = DTRAIN_FLOAT32,
+                                      .n = 64,
+                                      .by = {.factor = 2.0}}};
 
-    if (dt_math_enqueue(&fill, streams[0], err) != 0 || dtrain_stream_wait(streams[1], streams[0], err) != 0 ||
-        dt_math_enqueue(&scale, streams[1], err) != 0 || dtrain_stream_wait(streams[2], streams[1], err) != 0 ||
+    if (dt_math_enqueue(&fill, streams[0], err) != 0 ||
+        dtrain_stream_wait(streams[1], streams[0], err) != 0 ||
+        dt_math_enqueue(&scale, streams[1], err) != 0 ||
+        dtrain_stream_wait(streams[2], streams[1], err) != 0 ||
         dtrain_all_reduce(comm, x, x, 64, DTRAIN_FLOAT32, DTRAIN_SUM, streams[2], err) != 0 ||
         dtrain_copy(result, x, 64 * sizeof(*x), streams[2], err) != 0)
         return -1;
@@ -370,7 +398,8 @@ static const char *check_zeroed(struct dtrain_world *world, struct dtrain_error 
     dtrain_memory_free(world, memory);
     if (rc != 0)
         return err->text;
-    return memcmp(bytes, zeros, sizeof(bytes)) == 0 && (uintptr_t)memory % 64 == 0 ? NULL : "memory is zeroed";
+    return memcmp(bytes, zeros, sizeof(bytes)) == 0 && (uintptr_t)memory % 64 == 0 ? NULL
+                                                                                   : "memory is zeroed";
 }
 
 static const char *check_streams(struct dtrain_world *world, struct dtrain_error *err)
@@ -409,8 +438,8 @@ static const char *check_config_of(struct dtrain_world *world, unsigned axes, co
         return "the handle's rank";
     dt_error_set(err, "%s: blocking %d, cga %d, CTAs %d to %d, split %d, name %s", name, config.blocking,
                  config.cgaClusterSize, config.minCTAs, config.maxCTAs, config.splitShare, config.commName);
-    return config.blocking == 0 && config.maxCTAs == max_ctas && config.minCTAs == 2 && config.splitShare == 0 &&
-                   strncmp(config.commName, name, strlen(name)) == 0
+    return config.blocking == 0 && config.maxCTAs == max_ctas && config.minCTAs == 2 &&
+                   config.splitShare == 0 && strncmp(config.commName, name, strlen(name)) == 0
                ? NULL
                : err->text;
 }
