@@ -222,6 +222,41 @@ int dtrain_comm_revoke(struct dtrain_comm *comm, const char *why, struct dtrain_
 int dtrain_comm_rank(const struct dtrain_comm *comm);
 int dtrain_comm_size(const struct dtrain_comm *comm);
 
+/* World rank of member i (0 .. size-1), also after dtrain_comms_rebuild(); -1 when out of range. */
+int dtrain_comm_member(const struct dtrain_comm *comm, int i);
+
+/* ---- Going on without the dead ------------------------------------------ */
+
+/*
+ * All communicators of this rank at once, as dtrain_comm_revoke() does with each.
+ * The first step of every survivor that learned of a death: whoever waits for one
+ * of them, or they for others, stops. -1 when a device does not let go within 10
+ * seconds (or the operations' deadline, if that is shorter): the others are told
+ * all the same, but this process is to end. Any thread may call it.
+ */
+int dtrain_comms_revoke(struct dtrain_world *world, const char *why, struct dtrain_error *err);
+
+/*
+ * The second step, after all streams were synchronized: goes on with the survivors,
+ * n world ranks in ascending order, this one among them. Collective over them, and
+ * each call of a rank is one attempt of all: they must give the same list (else all
+ * fail, and the error names a rank that only some count), and whoever is not in it
+ * counts as dead. Blocks, at most for the deadline of bring-up. When it fails
+ * nothing can be used until it is called again, with those that are left.
+ *
+ * The groups of single axes that lost a member, or whose communicator was revoked
+ * or failed on any survivor, get a new one of those that are left, in the old
+ * order; the others keep theirs. A set of axes that lost, likewise, is made anew
+ * by the next dtrain_comm_get(), which is collective as the first was. Ask
+ * dtrain_comm_get() for all communicators again: one that was replaced fails every
+ * call from then on, and is freed by dtrain_finalize(). dtrain_size(), coordinates
+ * and groups stay those of the plan; dtrain_comm_size(), dtrain_comm_rank() and
+ * dtrain_comm_member() tell who is there. The deaths before it do not make
+ * dtrain_finalize() fail.
+ */
+int dtrain_comms_rebuild(struct dtrain_world *world, const int *survivors, size_t n,
+                         struct dtrain_error *err);
+
 /*
  * Operations. Each is queued on the stream and returns; a failure found later
  * (a peer died, the deadline passed) is returned by the next call on this

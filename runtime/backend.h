@@ -119,6 +119,8 @@ struct dt_backend {
      * tell each other relies on theirs doing the same). Bounded in time. Thread-safe.
      */
     void (*comm_revoke)(void *comm, const char *err_text);
+    /* Whether it takes no operations any more. Does not wait; thread-safe. NULL: nobody can tell. */
+    bool (*comm_has_failed)(void *comm);
 };
 
 extern const struct dt_backend dt_backend_host;

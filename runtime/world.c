@@ -35,8 +35,11 @@ static void write_line(void *context, enum dt_log_level level, const char *line)
 
 /* ---- Start ---------------------------------------------------------------------------- */
 
+/* With a thread still in the backend nothing that it uses may go: the process is to end. */
 static void world_destroy(struct dtrain_world *world)
 {
+    if (dt_world_comms_are_stuck(&world->comms))
+        return;
     dt_world_comms_destroy(world);
     if (world->backend != NULL && world->backend_state != NULL)
         world->backend->close(world->backend_state);
