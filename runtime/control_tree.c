@@ -21,18 +21,17 @@ uint32_t dt_control_parent(const struct dt_plan *plan, uint32_t rank)
     return dt_plan_node_first(plan, (node - 1) / DT_CONTROL_FANOUT);
 }
 
-bool dt_tree_is_leader(const struct dt_control *control, uint32_t rank)
-{
-    return rank == dt_plan_node_first(control->plan, dt_plan_rank_node(control->plan, rank));
-}
-
 uint32_t dt_tree_child_count(const struct dt_control *control)
 {
+    if (control->branch.children != NULL)
+        return control->branch.child_count;
     return control->local_children + control->last_node - control->first_node;
 }
 
 uint32_t dt_tree_child(const struct dt_control *control, uint32_t i)
 {
+    if (control->branch.children != NULL)
+        return control->branch.children[i];
     if (i < control->local_children)
         return control->rank + 1 + i;
     return dt_plan_node_first(control->plan, control->first_node + i - control->local_children);
@@ -99,6 +98,7 @@ static void keep_death(struct dt_control *control, uint32_t rank, const char *te
         snprintf(control->deaths[n].text, sizeof(control->deaths[n].text), "%s", text);
     }
     control->death_count = n + 1;
+    control->lost_count++;
     if (write(control->death_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         dt_log(control->log, DT_LOG_DEBUG, "the death's descriptor is full");
     /* Who saw it says it: one line in the job's output, not one a rank. */
@@ -235,7 +235,7 @@ void dt_tree_check_left(struct dt_control *control)
     if (control->is_stopped || control->phase != DT_PHASE_LEAVING ||
         control->bye_count < dt_tree_child_count(control))
         return;
-    if (control->rank == 0)
+    if (control->is_root)
         dt_tree_done(control);
     else if (dt_tree_parent(control) != NULL)
         dt_control_send_empty(control, dt_tree_parent(control), DT_MESSAGE_BYE);
