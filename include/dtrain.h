@@ -212,8 +212,10 @@ int dtrain_comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
 
 /*
  * Makes a communicator fail on all its ranks: what is queued or runs on it, and
- * what is called later, returns -1 with "why". For a rank that cannot go on, so
- * that the others do not wait for it. Bounded in time; any thread may call it.
+ * what is called later, ends soon with -1 and "revoked by rank 3 on n1: why". For
+ * a rank that cannot go on, so that the others do not wait for it. The first
+ * reason stays; revoking again, or what failed before, is no error. A group of one
+ * is only marked. Does not wait for the other ranks; any thread may call it.
  */
 int dtrain_comm_revoke(struct dtrain_comm *comm, const char *why, struct dtrain_error *err);
 

@@ -14,6 +14,7 @@ int dt_comm_create(struct dtrain_comm **comm, const struct dt_backend *backend, 
         return dt_error_memory(err, sizeof(**comm), "a communicator");
     }
     **comm = (struct dtrain_comm){.backend = backend, .state = state, .size = size, .rank = rank};
+    pthread_mutex_init(&(*comm)->lock, NULL);
     return 0;
 }
 
@@ -23,7 +24,13 @@ void dt_comm_destroy(struct dtrain_comm *comm)
         return;
     if (comm->state != NULL)
         comm->backend->comm_destroy(comm->state);
+    pthread_mutex_destroy(&comm->lock);
     free(comm);
+}
+
+void dt_comm_set_place(struct dtrain_comm *comm, const struct dt_comm_place *place)
+{
+    comm->place = *place;
 }
 
 int dtrain_comm_rank(const struct dtrain_comm *comm)

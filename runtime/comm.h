@@ -15,6 +15,16 @@
  */
 int dt_comm_create(struct dtrain_comm **comm, const struct dt_backend *backend, void *state,
                    int size, int rank, struct dtrain_error *err);
+
+/* Where the communicator is in the world; what a revocation needs. Borrowed, and outlives it. */
+struct dt_comm_place {
+    const struct dt_peers *peers; /* NULL: nobody else is told */
+    uint32_t rank;                /* this one's in the world */
+    uint64_t channel;
+    const uint32_t *members; /* world ranks; NULL: not known */
+};
+void dt_comm_set_place(struct dtrain_comm *comm, const struct dt_comm_place *place);
+
 /* NULL allowed. */
 void dt_comm_destroy(struct dtrain_comm *comm);
 

@@ -45,6 +45,8 @@ static int handle_hello(struct dt_control *control, struct dt_link *link, struct
     if (!dt_reader_is_done(reader))
         return -1;
     control->late_count += late_count;
+    if (theirs.n == 1)
+        dt_tree_check_device(control, link->rank, theirs.items[0].device);
     for (uint32_t i = 0; i < theirs.n; i++)
         dt_opinions_add(&control->opinions, &theirs.items[i]);
     link->said_hello = true;
@@ -93,6 +95,18 @@ static int handle_dead(struct dt_control *control, struct dt_link *link, struct 
     if (!dt_reader_is_done(reader) || rank >= control->world)
         return -1;
     dt_tree_death(control, rank, text, link);
+    return 0;
+}
+
+static int handle_revoked(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    char text[DT_MESSAGE_TEXT_MAX];
+    uint64_t channel = dt_reader_u64(reader);
+
+    dt_reader_text(reader, text, sizeof(text));
+    if (!dt_reader_is_done(reader))
+        return -1;
+    dt_tree_revoke(control, channel, text, link);
     return 0;
 }
 
@@ -163,6 +177,7 @@ static const struct {
     [DT_MESSAGE_GO] = {DT_LINK_PARENT, handle_go},
     [DT_MESSAGE_STOP] = {DT_LINK_TREE | DT_LINK_STRANGER | DT_LINK_CALLED, handle_stop},
     [DT_MESSAGE_DEAD] = {DT_LINK_TREE, handle_dead},
+    [DT_MESSAGE_REVOKED] = {DT_LINK_TREE, handle_revoked},
     [DT_MESSAGE_BYE] = {DT_LINK_CHILD, handle_bye},
     [DT_MESSAGE_DONE] = {DT_LINK_PARENT, handle_done},
     [DT_MESSAGE_ROLL] = {DT_LINK_TREE, handle_roll},

@@ -211,6 +211,7 @@ void dt_control_peers_init(struct dt_control *control)
         .death_count = &control->death_count,
         .death_fd = control->death_fd,
     };
+    dt_control_revoke_init(control);
 }
 
 const struct dt_peers *dt_control_peers(const struct dt_control *control)

@@ -31,6 +31,16 @@ void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint
     dt_control_send_end(control, link, begin);
 }
 
+void dt_control_send_revoked(struct dt_control *control, struct dt_link *link, uint64_t channel,
+                             const char *text)
+{
+    size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_REVOKED);
+
+    dt_buffer_u64(&link->out, channel);
+    dt_buffer_text(&link->out, text);
+    dt_control_send_end(control, link, begin);
+}
+
 void dt_control_send_hello(struct dt_control *control, struct dt_link *link)
 {
     size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_HELLO);

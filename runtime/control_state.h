@@ -25,6 +25,12 @@ struct dt_death {
     char text[DTRAIN_ERROR_MAX];
 };
 
+struct dt_revocation {
+    struct dt_revocation *next;
+    uint64_t channel;
+    char text[]; /* by whom and why */
+};
+
 struct dt_control {
     const struct dt_plan *plan;
     const struct dt_log *log;
@@ -50,6 +56,7 @@ struct dt_control {
     struct dt_opinions opinions; /* of this rank and its subtree */
     uint32_t late_count;         /* of the same ranks; of all, once up */
     struct dt_address *table;    /* by rank; family 0: not known */
+    char (*devices)[DT_OPINION_DEVICE_MAX]; /* of this rank and its local children; "": none, not known */
 
     bool is_stopped;
     char stop_text[DT_MESSAGE_TEXT_MAX];
@@ -58,6 +65,9 @@ struct dt_control {
 
     uint64_t *cancelled; /* channels on which no connection is waited for any more */
     size_t cancelled_count;
+
+    struct dt_revocation *revocations; /* the latest first */
+    _Atomic uint32_t revoke_count;
 
     unsigned char *dead; /* a bit a rank */
     struct dt_death deaths[DT_DEATHS_KEPT];
@@ -99,6 +109,8 @@ void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error);
 
 void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
                   const struct dt_deadline *deadline);
+/* The opinion of this rank, or of a child on this node: two ranks with one device stop the world. */
+void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char *device);
 void dt_tree_check_joined(struct dt_control *control);
 void dt_tree_go(struct dt_control *control);
 void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline);
@@ -108,6 +120,8 @@ void dt_tree_done(struct dt_control *control);
 /* Both tell everybody but `from`, who knows. Only the first stop counts, and each death once. */
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
+/* The same of a communicator. */
+void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text, const struct dt_link *from);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
 /* The other end of the link knows that the world is stopped, or will never. */
@@ -136,6 +150,8 @@ void dt_control_roll_say(struct dt_control *control, struct dt_roll *roll);
 void dt_control_send_empty(struct dt_control *control, struct dt_link *link, enum dt_message_kind kind);
 void dt_control_send_stop(struct dt_control *control, struct dt_link *link);
 void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank, const char *text);
+void dt_control_send_revoked(struct dt_control *control, struct dt_link *link, uint64_t channel,
+                             const char *text);
 void dt_control_send_hello(struct dt_control *control, struct dt_link *link);
 void dt_control_send_go(struct dt_control *control, struct dt_link *link);
 void dt_control_send_roll(struct dt_control *control, struct dt_link *link);
@@ -146,6 +162,11 @@ void dt_control_send_end(struct dt_control *control, struct dt_link *link, size_
 /* ---- control_handle.c: messages in ------------------------------------------ */
 
 void dt_control_handle(struct dt_source *source); /* a link's */
+
+/* ---- control_revoke.c: communicators that were revoked ------------------------ */
+
+void dt_control_revoke_init(struct dt_control *control); /* fills its part of the peers */
+void dt_control_revoke_free(struct dt_control *control);
 
 /* ---- control_peers.c -------------------------------------------------------- */
 

@@ -1,6 +1,4 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
-include runtime/nccl.mk
-include runtime/nccl_math.mk
 include runtime/host.mk
 
 noinst_LTLIBRARIES += libdtworld.la
@@ -13,7 +11,7 @@ libdtworld_la_SOURCES = \
 	runtime/control_link.c runtime/control_link.h \
 	runtime/control_message.c runtime/control_message.h \
 	runtime/control_call.c runtime/control_handle.c runtime/control_join.c runtime/control_peers.c \
-	runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
+	runtime/control_revoke.c runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
 	runtime/facts.c runtime/facts.h \
 	runtime/group.c \
 	runtime/listener.c runtime/listener.h \
@@ -26,7 +24,8 @@ libdtworld_la_SOURCES = \
 	runtime/source.c runtime/source.h \
 	runtime/wire.c runtime/wire.h \
 	runtime/world.c runtime/world.h \
-	runtime/world_comms.c runtime/world_comms.h
+	runtime/world_comms.c runtime/world_comms.h \
+	runtime/world_ids.c runtime/world_ids.h
 if DT_HAVE_PMIX
 libdtworld_la_SOURCES += runtime/boot_pmix.c
 else
@@ -34,6 +33,8 @@ libdtworld_la_SOURCES += runtime/boot_no_pmix.c
 endif
 EXTRA_DIST += runtime/boot_pmix.c runtime/boot_no_pmix.c
 libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
+include runtime/nccl.mk
+include runtime/nccl_math.mk
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 
 lib_LTLIBRARIES += libdtrain.la

@@ -4,6 +4,7 @@ include tests/core.mk
 include tests/import.mk
 include tests/host.mk
 include tests/boot.mk
+include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
@@ -11,6 +12,8 @@ include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk
 include tests/topo_tool.mk
+include tests/fake/nccl.mk
+include tests/nccl.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
