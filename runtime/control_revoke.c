@@ -41,7 +41,7 @@ void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *te
 
 /* ---- As peers.h says --------------------------------------------------------- */
 
-static void revoke(void *context, uint64_t channel, const char *text)
+static void revoke_channel(void *context, uint64_t channel, const char *text)
 {
     struct dt_control *control = context;
 
@@ -65,7 +65,7 @@ static bool is_revoked(void *context, uint64_t channel, struct dtrain_error *err
 
 void dt_control_revoke_init(struct dt_control *control)
 {
-    control->peers.revoke = revoke;
+    control->peers.revoke = revoke_channel;
     control->peers.is_revoked = is_revoked;
     control->peers.revoke_count = &control->revoke_count;
 }
