@@ -41,8 +41,8 @@ static int open_blas(struct cuda_state *state, struct dtrain_error *err)
     if (status == CUBLAS_STATUS_SUCCESS)
         status = cublasSetStream(state->blas, state->stream);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasSetMathMode(state->blas, CUBLAS_DEFAULT_MATH |
-                                                    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+        status = cublasSetMathMode(state->blas,
+                                   CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     if (status == CUBLAS_STATUS_SUCCESS)
         return 0;
     return error_set(err, "cannot start cuBLAS: %s", cublasGetStatusString(status));

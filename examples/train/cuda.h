@@ -37,7 +37,7 @@ void cuda_vocabulary_ops(struct compute_ops *ops, enum dtrain_type type);
 struct cuda_product {
     struct matmul shape;
     double alpha;
-    size_t lda, ldb, ldc; /* elements from one row to the next */
+    size_t lda, ldb, ldc;          /* elements from one row to the next */
     size_t next_a, next_b, next_c; /* elements from one matrix to the next */
     size_t batch;
 };

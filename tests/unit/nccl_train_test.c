@@ -89,7 +89,7 @@ static void train_alone(void)
     tap_ok(dtrain_finalize(world, &err) == 0, "ends %s", err.text);
 }
 
-#define ROW(title, nodes, tasks, tp, pp)                                                                     \
+#define ROW(title, nodes, tasks, tp, pp) \
     .row = {title, {nodes, tasks, tp, pp, 1}, ENOUGH_MS, body, .words = {"well"}, .backend = &nccl_double}
 
 static const struct nccl_row rows[] = {
