@@ -39,3 +39,24 @@ examples_train_libtrain_la_LIBADD = libdtrain.la $(DT_BLAS_LIBS) -lm
 examples_train_train_SOURCES = examples/train/train.c
 examples_train_train_CPPFLAGS = -I$(top_srcdir)/include
 examples_train_train_LDADD = examples/train/libtrain.la libdtrain.la
+
+# What computes on GPUs, loaded from beside the program.
+if DT_HAVE_CUBLAS
+programmodule_LTLIBRARIES += examples/train/train_cuda.la
+-include examples/train/cuda_attention.cu.d
+-include examples/train/cuda_elements.cu.d
+-include examples/train/cuda_norm.cu.d
+-include examples/train/cuda_product.cu.d
+-include examples/train/cuda_vocabulary.cu.d
+CLEANFILES += examples/train/*.cu.d
+endif
+examples_train_train_cuda_la_SOURCES = \
+	examples/train/compute_cuda.c examples/train/compute.h examples/train/compute_fail.c \
+	examples/train/cuda.h examples/train/cuda_device.h \
+	examples/train/cuda_attention.cu examples/train/cuda_elements.cu examples/train/cuda_norm.cu \
+	examples/train/cuda_product.cu examples/train/cuda_vocabulary.cu \
+	examples/train/error.c examples/train/error.h
+examples_train_train_cuda_la_CPPFLAGS = -I$(top_srcdir)/include $(DT_NCCL_CFLAGS) $(DT_CUDA_CFLAGS)
+examples_train_train_cuda_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -module -avoid-version \
+	-export-symbols-regex '^train_compute_open$$'
+examples_train_train_cuda_la_LIBADD = libdtrain.la $(DT_CUBLAS_LIBS) $(DT_CUDA_LIBS) -lm

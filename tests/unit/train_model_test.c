@@ -6,68 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/train/optimizer.h"
-#include "examples/train/pipeline.h"
 #include "tap.h"
-
-/* One process's run of a small model on a made-up text. */
-struct bench {
-    struct options options;
-    struct grid grid;
-    struct shape shape;
-    struct model model;
-    struct gradients gradients;
-    struct schedule schedule;
-    struct stage stage;
-    struct data data;
-};
-
-static unsigned char text[4096];
-
-static void make_text(void)
-{
-    for (size_t i = 0; i < sizeof(text); i++)
-        text[i] = (unsigned char)("the quick brown fox "[(i * i / 7 + i) % 20]);
-}
-
-static int bench_open(struct bench *bench, struct dtrain_world *world, enum dtrain_type type, int batch,
-                      int microbatches)
-{
-    struct dtrain_error err = {""};
-
-    *bench = (struct bench){
-        .options =
-            {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
-        .data = {text, sizeof(text)},
-    };
-    if (grid_choose(&bench->grid, world, &err) == 0 && grid_open(&bench->grid, type, &err) == 0 &&
-        shape_make(&bench->shape, &bench->options, &bench->grid.layout, &err) == 0 &&
-        model_create(&bench->model, bench->grid.compute, &bench->shape, 3, &err) == 0 &&
-        gradients_create(&bench->gradients, &bench->grid, &bench->model, &err) == 0 &&
-        schedule_make(&bench->schedule, 1, 0, microbatches, &err) == 0 &&
-        stage_create(&bench->stage, &bench->grid, &bench->shape, &bench->model, &bench->gradients,
-                     bench->schedule.slots, &err) == 0)
-        return 0;
-    printf("# %s\n", err.text);
-    return -1;
-}
-
-static void bench_close(struct bench *bench)
-{
-    stage_destroy(&bench->stage);
-    schedule_clear(&bench->schedule);
-    gradients_destroy(&bench->gradients);
-    model_destroy(&bench->model);
-    grid_close(&bench->grid, NULL);
-}
+#include "train_bench.h"
 
 static double run(struct bench *bench)
 {
-    struct batch batch = {&bench->data, 5, 1};
-    double loss = NAN;
-
-    pipeline_run(&bench->schedule, &bench->stage, &batch, &loss, NULL);
-    return loss;
+    return bench_run(bench, NULL);
 }
 
 /* Weights of a few times the usual size, so that no gradient is hidden by rounding. */
@@ -114,7 +58,7 @@ static void check_gradients(struct dtrain_world *world)
 {
     struct bench bench;
 
-    if (!tap_ok(bench_open(&bench, world, DTRAIN_FLOAT64, 4, 2) == 0, "a small model is made"))
+    if (!tap_ok(bench_open(&bench, world, DTRAIN_FLOAT64, 4, 2, NULL) == 0, "a small model is made"))
         return;
     grow_weights(&bench);
     for (size_t i = 0; i < bench.model.count; i++)
@@ -127,7 +71,7 @@ static void check_start(struct dtrain_world *world)
     struct bench bench;
     double loss;
 
-    bench_open(&bench, world, DTRAIN_FLOAT32, 4, 1);
+    bench_open(&bench, world, DTRAIN_FLOAT32, 4, 1, NULL);
     loss = run(&bench);
     if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1,
                 "an untrained model knows nothing: loss is log 256"))
@@ -140,8 +84,8 @@ static void check_microbatches(struct dtrain_world *world)
     struct bench whole, pieces;
     double whole_loss, pieces_loss, whole_norm = 0, pieces_norm = 1;
 
-    bench_open(&whole, world, DTRAIN_FLOAT32, 4, 1);
-    bench_open(&pieces, world, DTRAIN_FLOAT32, 4, 4);
+    bench_open(&whole, world, DTRAIN_FLOAT32, 4, 1, NULL);
+    bench_open(&pieces, world, DTRAIN_FLOAT32, 4, 4, NULL);
     whole_loss = run(&whole);
     pieces_loss = run(&pieces);
     optimizer_gradient_norm(&whole.grid, &whole.model, &whole_norm, NULL);
@@ -158,7 +102,7 @@ static void check_clip(struct dtrain_world *world)
     double norm;
     float gradient;
 
-    bench_open(&bench, world, DTRAIN_FLOAT32, 4, 1);
+    bench_open(&bench, world, DTRAIN_FLOAT32, 4, 1, NULL);
     run(&bench);
     optimizer_gradient_norm(&bench.grid, &bench.model, &norm, NULL);
     bench.options.clip = norm / 2;
@@ -179,14 +123,10 @@ enum { STEPS = 20 };
 static int train(struct dtrain_world *world, enum dtrain_type type, double *losses)
 {
     struct bench bench;
-    int rc = bench_open(&bench, world, type, 4, 2);
+    int rc = bench_open(&bench, world, type, 4, 2, NULL);
 
-    bench.options.lr = 0.01;
-    bench.options.clip = 1;
-    for (uint64_t step = 1; rc == 0 && step <= STEPS; step++) {
-        losses[step - 1] = run(&bench);
-        rc = optimizer_step(&bench.grid, &bench.model, &bench.options, step, NULL);
-    }
+    if (rc == 0)
+        rc = bench_train(&bench, STEPS, losses, NULL);
     bench_close(&bench);
     return rc;
 }
@@ -211,7 +151,7 @@ static void check_rounded(struct dtrain_world *world)
     struct bench bench;
     bool same = true, moved = false;
 
-    bench_open(&bench, world, DTRAIN_BFLOAT16, 4, 1);
+    bench_open(&bench, world, DTRAIN_BFLOAT16, 4, 1, NULL);
     bench.options.lr = 0.01;
     run(&bench);
     optimizer_step(&bench.grid, &bench.model, &bench.options, 1, NULL);
@@ -271,7 +211,6 @@ int main(void)
 
     if (!tap_ok(dtrain_init(&world, NULL, &err) == 0, "a world of one %s", err.text))
         return tap_done();
-    make_text();
     check_start(world);
     check_gradients(world);
     check_microbatches(world);
