@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "nccl_batch.h"
 #include "nccl_comm.h"
 #include "nccl_device.h"
 #include "operation.h"
@@ -107,6 +108,7 @@ static int enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operati
     const char *name = dt_operation_name(operation);
     char text[DT_NCCL_OP_TEXT_MAX];
     uint64_t number = is_transfer ? comm->transfers + 1 : comm->collectives + 1;
+    ncclResult_t result;
 
     op_text(text, name, number);
     if (dt_nccl_comm_look(comm, text, err) != 0)
@@ -114,7 +116,10 @@ static int enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operati
     comm->transfers += is_transfer;
     comm->collectives += !is_transfer;
     remember(comm, name, number, stream);
-    return dt_nccl_comm_settle(comm, start(comm, operation, stream->handle), text, &deadline, err);
+    result = start(comm, operation, stream->handle);
+    if (dt_nccl_batch_is_open() && (result == ncclSuccess || result == ncclInProgress))
+        return dt_nccl_batch_add(comm, err);
+    return dt_nccl_comm_settle(comm, result, text, &deadline, err);
 }
 
 int dt_nccl_op_enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operation,

@@ -421,6 +421,50 @@ static void body_streams(struct fork_step *step, uint32_t rank, char said[FORK_T
     run(step, rank, said, check_streams);
 }
 
+/* ---- Batches ---------------------------------------------------------------------- */
+
+static int queue_batch(struct dtrain_world *world, int *x, struct dtrain_stream *streams[2],
+                       struct dtrain_error *err)
+{
+    struct dtrain_comm *tp, *pp;
+
+    if (dtrain_comm_get(world, DTRAIN_TP, &tp, err) != 0 ||
+        dtrain_comm_get(world, DTRAIN_PP, &pp, err) != 0 ||
+        dtrain_batch_begin(world, err) != 0 || dtrain_batch_begin(world, err) != 0)
+        return -1;
+    if (dtrain_all_reduce(tp, x, x, 1, DTRAIN_INT32, DTRAIN_SUM, streams[0], err) != 0 ||
+        dtrain_all_reduce(pp, x + 1, x + 1, 1, DTRAIN_INT32, DTRAIN_SUM, streams[1], err) != 0)
+        return -1;
+    return dtrain_batch_end(world, err) != 0 ? -1 : dtrain_batch_end(world, err);
+}
+
+static const char *check_batch(struct dtrain_world *world, struct dtrain_error *err)
+{
+    int two[2] = {1, 1}, rc = 0, *x = nccl_double_upload(world, two, sizeof(two), err);
+    struct dtrain_stream *streams[2] = {NULL};
+    bool was_refused;
+
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = dtrain_stream_create(world, &streams[i], err);
+    if (rc == 0 && x != NULL)
+        rc = queue_batch(world, x, streams, err);
+    for (int i = 0; i < 2; i++)
+        if (dtrain_stream_destroy(streams[i], rc == 0 ? err : NULL) != 0)
+            rc = -1;
+    if (rc == 0)
+        rc = nccl_double_download(world, two, x, sizeof(two), err);
+    dtrain_memory_free(world, x);
+    if (rc != 0)
+        return err->text;
+    was_refused = dtrain_batch_end(world, err) != 0;
+    return two[0] == 2 && two[1] == 2 && was_refused ? NULL : "two sums in one batch";
+}
+
+static void body_batch(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    run(step, rank, said, check_batch);
+}
+
 /* ---- NCCL's own handles ----------------------------------------------------------- */
 
 static const char *check_config_of(struct dtrain_world *world, unsigned axes, const char *name, int max_ctas,
@@ -561,6 +605,7 @@ static const struct nccl_row rows[] = {
     {ROW("memory that can be registered", 1, 2, 2, 1, 1, body_streams), .config = "all.mem_alloc=1"},
     {ROW("a configuration for each axis, read back", 1, 8, 2, 2, 1, body_config),
      .config = "all.min_ctas=2,tp.max_ctas=8,dp.max_ctas=16"},
+    {ROW("operations of two communicators as one batch", 1, 4, 2, 2, 1, body_batch)},
     {ROW("NCCL's own handles", 1, 2, 2, 1, 1, body_handles)},
     {ROW("registration and windows", 1, 2, 2, 1, 1, body_registration), .config = "all.mem_alloc=1"},
 };
