@@ -95,19 +95,28 @@ enum view {
     VIEW_LATE,    /* its deadline passed */
 };
 
+/* "it did not end within 600 s, seen by rank 3 on n1" */
+static int fail_late(struct dt_nccl_comm *comm, const char *what, struct dtrain_error *err)
+{
+    const struct dt_backend_env *env = &comm->nccl->env;
+    char who[128] = "", why[256];
+
+    if (env->peers != NULL)
+        env->peers->describe(env->peers->context, env->rank, who, sizeof(who));
+    snprintf(why, sizeof(why), "it did not end within %.4g s, seen by %s", env->timeout_ms / 1000.0, who);
+    return dt_nccl_comm_fail(comm, what, why, err);
+}
+
 /* One communicator that has something on the stream. */
 static int look_at(struct dt_nccl_comm *comm, const char *what, enum view view, struct dtrain_error *err)
 {
-    char why[64];
-
     switch (view) {
     case VIEW_DONE:
         return dt_nccl_comm_check(comm, err);
     case VIEW_RUNNING:
         return dt_nccl_comm_look(comm, what, err);
     case VIEW_LATE:
-        snprintf(why, sizeof(why), "it did not end within %.4g s", comm->nccl->env.timeout_ms / 1000.0);
-        return dt_nccl_comm_fail(comm, what, why, err);
+        return fail_late(comm, what, err);
     }
     return 0;
 }

@@ -301,7 +301,7 @@ static const struct nccl_row rows[] = {
 
     /* Hangs, deaths, revocations. */
     {{FOUR("an operation hangs", SHORT_MS, body_use),
-      .words = {"barrier #6 on dtrain/tp/0: it did not end within 1.5 s"}},
+      .words = {"barrier #6 on dtrain/tp/0: it did not end within 1.5 s, seen by rank "}},
      .fail = "ncclAllGather:1:hang@rank=2"},
     {{FOUR("an operation stays in progress when it is queued", ENOUGH_MS, body_again),
       .words = {" on dtrain/tp/0: "}},

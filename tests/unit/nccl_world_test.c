@@ -112,6 +112,28 @@ static void body_up(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_M
     run(step, rank, said, check_up);
 }
 
+/* As in a group of more than 128: a few members make an id each, and ncclCommInitRankScalable() gets all. */
+static int two_ranks_per_id(void)
+{
+    return 2;
+}
+
+static const char *check_several_ids(struct dtrain_world *world, struct dtrain_error *err)
+{
+    struct fake_nccl_counts counts;
+
+    fake_nccl_counts(&counts);
+    if (counts.ids != (dtrain_rank(world) % 2 == 0))
+        return "an id for each two ranks";
+    return check_sums(world, err);
+}
+
+static void body_several_ids(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    nccl_double.ranks_per_id = two_ranks_per_id;
+    run(step, rank, said, check_several_ids);
+}
+
 /* ---- Operations --------------------------------------------------------------- */
 
 #define COUNT 5 /* elements of a block */
@@ -599,6 +621,7 @@ static const struct nccl_row rows[] = {
     {ROW("8 ranks: tp 2, pp 2, dp 2 (nccl#863: all in one group)", 1, 8, 2, 2, 1, body_up)},
     {ROW("8 ranks on 2 nodes with experts", 2, 4, 2, 2, 2, body_up)},
     {ROW("pp of 2: the next stage is the one before, too", 1, 2, 1, 2, 1, body_up)},
+    {ROW("several ids for one group", 1, 4, 4, 1, 1, body_several_ids)},
     {ROW("every operation, type, reduction, in place and not", 1, 4, 4, 1, 1, body_operations)},
     {ROW("the same on an NCCL 2.19", 1, 4, 4, 1, 1, body_operations), .version = "21900"},
     {ROW("streams, memory and math", 1, 4, 4, 1, 1, body_streams)},
