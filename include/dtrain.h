@@ -126,6 +126,8 @@ int dtrain_finalize(struct dtrain_world *world, struct dtrain_error *err);
  * with dtrain_finalize(), which is local too.
  */
 int dtrain_init_layout(struct dtrain_world **world, struct dtrain_error *err);
+
+/*
  * All ranks in one process: a world a device, without a launcher. For a machine
  * with several devices, and for a debugger. Zero-initialise; set n.
  */
