@@ -336,6 +336,8 @@ static int registrations(struct row_rank *rank)
         ROW_WANT(ncclCommDeregister(f.comm, handle) == ncclSuccess);
         ROW_WANT(ncclCommWindowDeregister(f.comm, window) == ncclSuccess);
     }
+    if (is(rank, "twice"))
+        ROW_WANT(ncclCommDeregister(f.comm, handle) == ncclInvalidArgument);
     ROW_WANT(ncclCommFinalize(f.comm) == ncclSuccess && ncclCommDestroy(f.comm) == ncclSuccess);
     return release(&f);
 }
@@ -562,6 +564,7 @@ static const struct row rows[] = {
     {"a thread on another device", 2, buffers, "by a thread whose device is", NULL, "thread's device"},
     {"a stream of another device", 2, buffers, "on a stream of device", NULL, "stream's device"},
     {"registrations, released", 2, registrations, NULL, NULL, "released"},
+    {"registrations, released twice", 2, registrations, "of a handle that is none of its", NULL, "twice"},
     {"registrations, left", 2, registrations, "leak: 2 registrations of row", NULL, "leak"},
     {"one device twice is an error of NCCL's", 2, duplicate, NULL, NULL, "one host"},
     {"one device's number on two hosts", 2, duplicate, NULL, NULL, "two hosts"},
