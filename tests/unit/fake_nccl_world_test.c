@@ -84,7 +84,8 @@ static const char *check_reductions(struct fixture *f, struct dtrain_comm *comm,
             return "a sum";
     }
     if (fill(f, own, all) != 0 ||
-        dtrain_reduce_scatter(comm, f->send, f->recv, COUNT, DTRAIN_FLOAT32, DTRAIN_MAX, f->stream, err) != 0 ||
+        dtrain_reduce_scatter(comm, f->send, f->recv, COUNT, DTRAIN_FLOAT32, DTRAIN_MAX, f->stream,
+                              err) != 0 ||
         fetch(f, COUNT, err) != 0)
         return "dtrain_reduce_scatter";
     for (size_t i = 0; i < COUNT; i++)
@@ -159,13 +160,14 @@ static const char *check_axes(struct fixture *f, struct dtrain_error *err)
 
 /* ---- Steps -------------------------------------------------------------------- */
 
-/* Activations forward between stages, a sum inside a layer, the gradients' average: as a trainer queues them. */
+/* As a trainer queues them: activations to the next stage, a sum inside a layer, the gradients' average. */
 static int train_step(struct fixture *f, float *gradients, struct dtrain_error *err)
 {
     struct dtrain_comm *tp, *dp, *pp;
 
     if (dtrain_comm_get(f->world, DTRAIN_TP, &tp, err) != 0 ||
-        dtrain_comm_get(f->world, DTRAIN_DP, &dp, err) != 0 || dtrain_comm_get(f->world, DTRAIN_PP, &pp, err) != 0)
+        dtrain_comm_get(f->world, DTRAIN_DP, &dp, err) != 0 ||
+        dtrain_comm_get(f->world, DTRAIN_PP, &pp, err) != 0)
         return -1;
     if (dtrain_coord(f->world, DTRAIN_PP) > 0 &&
         dtrain_recv(pp, f->recv, COUNT, DTRAIN_FLOAT32, 0, f->stream, err) != 0)
@@ -191,7 +193,8 @@ static const char *check_steps(struct fixture *f, struct dtrain_error *err)
         return "cudaMalloc";
     for (int i = 0; i < STEPS && wrong == NULL; i++)
         wrong = train_step(f, gradients, err) != 0 ? "a step" : NULL;
-    if (wrong == NULL && (dtrain_stream_synchronize(f->stream, err) != 0 || copy(host, gradients, GRADIENTS) != 0))
+    if (wrong == NULL &&
+        (dtrain_stream_synchronize(f->stream, err) != 0 || copy(host, gradients, GRADIENTS) != 0))
         wrong = "the steps' end";
     for (size_t i = 0; wrong == NULL && i < GRADIENTS; i++)
         wrong = host[i] != 0.5F + (float)(i % 8) ? "an average" : NULL;
@@ -218,7 +221,8 @@ static const char *check_counts(int inits)
 static const char *check_world(struct fixture *f, struct dtrain_error *err)
 {
     size_t bytes = COUNT * SIZE_MAX_ * sizeof(float);
-    const char *wrong = check_counts(4); /* tp, dp, pp, and the experts' dp, which is tp and dp together here */
+    /* tp, dp, pp, and the experts' dp, which is tp and dp together here */
+    const char *wrong = check_counts(4);
 
     if (wrong != NULL)
         return wrong;
@@ -280,7 +284,8 @@ static void body_async(struct fork_step *step, uint32_t rank, char said[FORK_TEX
     take_place(step, rank);
     if (fork_init(&world, step, rank, NULL, NULL, &err) == 0 &&
         cudaMalloc((void **)&buffer, sizeof(*buffer)) == cudaSuccess &&
-        dtrain_comm_get(world, DTRAIN_TP, &comm, &err) == 0 && dtrain_stream_create(world, &stream, &err) == 0) {
+        dtrain_comm_get(world, DTRAIN_TP, &comm, &err) == 0 &&
+        dtrain_stream_create(world, &stream, &err) == 0) {
         if (dtrain_all_reduce(comm, buffer, buffer, 1, DTRAIN_FLOAT32, DTRAIN_SUM, stream, &err) == 0)
             dtrain_stream_synchronize(stream, &err);
         fork_say(said, err.text);

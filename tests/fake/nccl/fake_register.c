@@ -47,7 +47,8 @@ static ncclResult_t check(const char *function, ncclComm_t comm, const void *buf
         result = fake_fail(ncclInvalidArgument, "%s: buffer %p, size %zu", function, buffer, size);
     if (result == ncclSuccess && !fake_memory_holds(buffer, size))
         result = fake_break(ncclInvalidArgument,
-                            "%s: %p with %zu bytes is not inside an allocation of CUDA's", function, buffer, size);
+                            "%s: %p with %zu bytes is not inside an allocation of CUDA's", function, buffer,
+                            size);
     return result;
 }
 
@@ -86,7 +87,8 @@ static ncclResult_t release(const char *function, ncclComm_t comm, struct regist
     if (result != ncclSuccess || one == NULL)
         return result;
     if (!registration_end(one, comm, is_window))
-        return fake_break(ncclInvalidArgument, "%s on %s of a handle that is none of its", function, comm->name);
+        return fake_break(ncclInvalidArgument, "%s on %s of a handle that is none of its", function,
+                          comm->name);
     count_registrations(comm, -1);
     return ncclSuccess;
 }
