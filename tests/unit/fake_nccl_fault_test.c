@@ -159,7 +159,8 @@ static int peer_lost(struct row_rank *rank)
 
 static const struct row rows[] = {
     {"every result, by a call", 2, every_result, NULL, NULL, NULL},
-    {"one call of one rank", 2, one_rank, NULL, "FAKE_NCCL_FAIL=ncclAllReduce:2:ncclSystemError@rank=1", NULL},
+    {"one call of one rank", 2, one_rank, NULL,
+     "FAKE_NCCL_FAIL=ncclAllReduce:2:ncclSystemError@rank=1", NULL},
     {"an error found later", 2, async_error, NULL,
      "FAKE_NCCL_FAIL=ncclAllReduce:1:async-ncclRemoteError@rank=1", NULL},
     {"an operation that hangs", 3, hang, NULL, "FAKE_NCCL_FAIL=ncclAllReduce:1:hang@rank=2", NULL},
@@ -171,7 +172,8 @@ static const struct row rows[] = {
      "FAKE_NCCL_FAIL=cudaMalloc:2:cudaErrorMemoryAllocation@rank=1", NULL},
     {"a rank aborts, the others hang", 3, peer_lost, NULL, NULL, "hangs"},
     {"a rank aborts, the others see it", 3, peer_lost, NULL, "FAKE_NCCL_PEER_ERROR_MS=20", "sees"},
-    {"a text that cannot be read", 2, out_of_memory, "cannot be read", "FAKE_NCCL_FAIL=cudaMalloc:x:hang", NULL},
+    {"a text that cannot be read", 2, out_of_memory, "cannot be read",
+     "FAKE_NCCL_FAIL=cudaMalloc:x:hang", NULL},
 };
 
 int main(void)

@@ -292,7 +292,8 @@ static int buffers(struct row_rank *rank)
         return 1;
     ROW_WANT(cudaStreamCreate(&dead) == cudaSuccess && cudaStreamDestroy(dead) == cudaSuccess);
     if (is(rank, "host"))
-        ROW_WANT(ncclAllReduce(host, f.b, COUNT, ncclFloat, ncclSum, f.comm, f.stream) == ncclInvalidArgument);
+        ROW_WANT(ncclAllReduce(host, f.b, COUNT, ncclFloat, ncclSum, f.comm, f.stream) ==
+                 ncclInvalidArgument);
     else if (is(rank, "past"))
         ROW_WANT(ncclAllGather(f.a, f.b, ROW_RANKS_MAX * COUNT, ncclFloat, f.comm, f.stream) ==
                  ncclInvalidArgument);
@@ -336,6 +337,8 @@ static int registrations(struct row_rank *rank)
         ROW_WANT(ncclCommDeregister(f.comm, handle) == ncclSuccess);
         ROW_WANT(ncclCommWindowDeregister(f.comm, window) == ncclSuccess);
     }
+    if (is(rank, "twice"))
+        ROW_WANT(ncclCommDeregister(f.comm, handle) == ncclInvalidArgument);
     ROW_WANT(ncclCommFinalize(f.comm) == ncclSuccess && ncclCommDestroy(f.comm) == ncclSuccess);
     return release(&f);
 }
@@ -539,7 +542,8 @@ static const struct row rows[] = {
     {"an empty group", 2, groups, NULL, NULL, "empty"},
     {"a group's end without its start", 2, groups, "ncclGroupEnd without", NULL, "end"},
     {"blocking and non-blocking in a group", 2, groups, "blocking and non-blocking", NULL, "blocking mixed"},
-    {"two splits of one parent in a group", 2, groups, "two children of row in one group", NULL, "two splits"},
+    {"two splits of one parent in a group", 2, groups, "two children of row in one group", NULL,
+     "two splits"},
     {"creations and operations in a group", 2, groups, "creations and operations", NULL, "kinds mixed"},
     {"counts differ", 2, mismatch, "rank 0 calls ncclAllReduce(count 64", NULL, "count"},
     {"types differ", 2, mismatch, "mismatch on row", NULL, "type"},
@@ -552,8 +556,9 @@ static const struct row rows[] = {
     {"transfers' types differ", 2, transfers, "mismatch on row: rank", NULL, "type"},
     {"groups of transfers differ", 2, transfers, "a group of 1 sends and 1 receives", NULL, "grouped"},
     {"a send to itself without a receive", 2, transfers, "1 sends and 0 receives with itself", NULL, "self"},
-    {"both send first, outside a group", 2, transfers, "a group of 1 sends and 0 receives", NULL, "both send"},
-    {"an operation that a rank does not call", 2, hang, "waits for its ranks 1", "FAKE_NCCL_HANG_MS=100", NULL},
+    {"both send, and none receives", 2, transfers, "a group of 1 sends and 0 receives", NULL, "both send"},
+    {"an operation that a rank does not call", 2, hang, "waits for its ranks 1", "FAKE_NCCL_HANG_MS=100",
+     NULL},
     {"buffers as allowed, on the default stream", 2, buffers, NULL, NULL, "right"},
     {"a buffer of the host's", 2, buffers, "is not inside an allocation", NULL, "host"},
     {"a buffer too short", 2, buffers, "is not inside an allocation", NULL, "past"},
@@ -562,6 +567,7 @@ static const struct row rows[] = {
     {"a thread on another device", 2, buffers, "by a thread whose device is", NULL, "thread's device"},
     {"a stream of another device", 2, buffers, "on a stream of device", NULL, "stream's device"},
     {"registrations, released", 2, registrations, NULL, NULL, "released"},
+    {"registrations, released twice", 2, registrations, "of a handle that is none of its", NULL, "twice"},
     {"registrations, left", 2, registrations, "leak: 2 registrations of row", NULL, "leak"},
     {"one device twice is an error of NCCL's", 2, duplicate, NULL, NULL, "one host"},
     {"one device's number on two hosts", 2, duplicate, NULL, NULL, "two hosts"},
