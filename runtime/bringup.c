@@ -88,14 +88,17 @@ static void fill_opinion(const struct dtrain_world *world, const char *device, s
     snprintf(opinion->device, sizeof(opinion->device), "%s", device);
 }
 
+static int device_index(const struct dtrain_world *world)
+{
+    return world->has_device ? world->device : (int)dt_plan_rank_local(world->plan, world->rank);
+}
+
 static int find_device(const struct dtrain_world *world, char name[DT_BACKEND_DEVICE_MAX],
                        struct dtrain_error *err)
 {
-    int local_rank = (int)dt_plan_rank_local(world->plan, world->rank);
-
     if (world->backend->device == NULL)
         return 0;
-    return world->backend->device(local_rank, name, DT_BACKEND_DEVICE_MAX, err);
+    return world->backend->device(device_index(world), name, DT_BACKEND_DEVICE_MAX, err);
 }
 
 /* Fills the card. -1: this rank cannot take part, which the card says. */
@@ -307,7 +310,7 @@ static int open_backend(struct dtrain_world *world, struct dtrain_error *err)
         .log = &world->log,
         .peers = dt_control_peers(world->control),
         .rank = world->rank,
-        .local_rank = (int)dt_plan_rank_local(world->plan, world->rank),
+        .local_rank = device_index(world),
         .timeout_ms = world->settings.timeout_ms,
         .config = dt_comm_config_of(&world->settings.comm, DT_COMM_ALL),
     };
