@@ -65,7 +65,8 @@ static void embedding_backward(struct compute *c, const struct vocabulary *held,
 /* ---- Cross-entropy --------------------------------------------------------------- */
 
 template <typename T>
-static __global__ void maximum_kernel(struct vocabulary held, main_t<T> *maximum, const T *logits, size_t rows)
+static __global__ void maximum_kernel(struct vocabulary held, main_t<T> *maximum, const T *logits,
+                                      size_t rows)
 {
     using M = main_t<T>;
 
@@ -92,8 +93,8 @@ static void loss_maximum(struct compute *c, const struct vocabulary *held, void 
 }
 
 template <typename T>
-static __global__ void sums_kernel(struct vocabulary held, main_t<T> *sums, T *logits, const main_t<T> *maximum,
-                                   const int32_t *labels, size_t rows)
+static __global__ void sums_kernel(struct vocabulary held, main_t<T> *sums, T *logits,
+                                   const main_t<T> *maximum, const int32_t *labels, size_t rows)
 {
     using M = main_t<T>;
 
@@ -130,8 +131,8 @@ static void loss_sums(struct compute *c, const struct vocabulary *held, void *su
 }
 
 template <typename T>
-static __global__ void finish_kernel(struct vocabulary held, main_t<T> *losses, T *logits, const main_t<T> *sums,
-                                     const int32_t *labels, double scale, size_t rows)
+static __global__ void finish_kernel(struct vocabulary held, main_t<T> *losses, T *logits,
+                                     const main_t<T> *sums, const int32_t *labels, double scale, size_t rows)
 {
     using M = main_t<T>;
 
