@@ -338,8 +338,9 @@ static void say_up(const struct dtrain_world *world)
     const struct dt_boot_counts *n = &world->counts;
     char text[SUMMARY_MAX];
 
-    dt_log(&world->log, DT_LOG_INFO, "%s; %u put, %u commit, %u fence, %u gets",
-           dt_phases_text(&world->phases, text, sizeof(text)), n->puts, n->commits, n->fences, n->gets);
+    dt_log(&world->log, DT_LOG_INFO, "%s; %u put, %u commit, %u fence, %u gets, %u communicators",
+           dt_phases_text(&world->phases, text, sizeof(text)), n->puts, n->commits, n->fences, n->gets,
+           dt_world_comms_count(&world->comms));
 }
 
 int dt_bringup(struct dtrain_world *world, struct dtrain_error *err)

@@ -269,6 +269,15 @@ int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err)
     return create_entries(world, world->comms.list, NULL, &world->deadline, err);
 }
 
+unsigned dt_world_comms_count(const struct dt_world_comms *comms)
+{
+    unsigned n = 0;
+
+    for (const struct dt_world_comm *i = comms->list; i != NULL; i = i->next)
+        n += i->request.size > 1;
+    return n;
+}
+
 static void list_destroy(struct dt_world_comm *list)
 {
     while (list != NULL) {

@@ -11,3 +11,4 @@ tests_unit_world_local_test_SOURCES = tests/unit/world_local_test.c tests/unit/t
 tests_unit_world_local_test_LDADD = libdtworld.la
 tests_unit_bootstrap_test_SOURCES = tests/unit/bootstrap_test.c bench/simulation.c bench/simulation.h $(fork_world)
 tests_unit_bootstrap_test_LDADD = libdtworld.la
+EXTRA_DIST += tests/slurm/bootstrap_test.sh
