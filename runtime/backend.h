@@ -38,7 +38,7 @@ struct dt_comm_request {
     const uint32_t *members; /* world ranks, size of them; copied when needed */
     struct dt_comm_config config;
     int id_count; /* 0 where id_size is 0 */
-    unsigned char (*ids)[DT_BACKEND_ID_MAX]; /* id_size bytes of each; id i was made by member i * ranks_per_id */
+    unsigned char (*ids)[DT_BACKEND_ID_MAX]; /* id_size bytes of each; id i is of member i * ranks_per_id */
 };
 
 enum dt_operation_kind {

@@ -194,12 +194,15 @@ void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char 
     if (device[0] == '\0' || rank < control->rank || rank > control->rank + control->local_children)
         return;
     for (uint32_t i = 0; i <= control->local_children; i++) {
-        if (control->rank + i == rank || strcmp(control->devices[i], device) != 0)
+        uint32_t other = control->rank + i;
+
+        if (other == rank || strcmp(control->devices[i], device) != 0)
             continue;
         snprintf(text, sizeof(text),
                  "%s and rank %u have one device, %s: each rank needs its own; see CUDA_VISIBLE_DEVICES and "
                  "--gpus-per-node",
-                 dt_rank_text(control->plan, control->rank + i, who, sizeof(who)), rank, device);
+                 dt_rank_text(control->plan, other < rank ? other : rank, who, sizeof(who)),
+                 other < rank ? rank : other, device);
         dt_tree_stop(control, text, NULL);
     }
     snprintf(control->devices[rank - control->rank], DT_OPINION_DEVICE_MAX, "%s", device);

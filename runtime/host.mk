@@ -26,5 +26,6 @@ libdthost_la_SOURCES = \
 	runtime/math.c runtime/math.h \
 	runtime/math_elements.c runtime/math_elements.h runtime/math_value.h \
 	runtime/host_wire.c runtime/host_wire.h \
+	runtime/operation.c runtime/operation.h \
 	runtime/type.c runtime/type.h
 libdthost_la_LIBADD = -lm

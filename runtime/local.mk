@@ -1,5 +1,4 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
-include runtime/nccl.mk
 include runtime/host.mk
 
 noinst_LTLIBRARIES += libdtworld.la
@@ -38,6 +37,8 @@ libdtworld_la_SOURCES += runtime/boot_no_pmix.c
 endif
 EXTRA_DIST += runtime/boot_pmix.c runtime/boot_no_pmix.c
 libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
+include runtime/nccl.mk
+include runtime/nccl_math.mk
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 
 lib_LTLIBRARIES += libdtrain.la

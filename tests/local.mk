@@ -12,7 +12,10 @@ include tests/train.mk
 include tests/bind.mk
 include tests/switches.mk
 include tests/topo_tool.mk
+include tests/fake/nccl.mk
 include tests/nccl.mk
+include tests/train_nccl.mk
+include tests/gpu.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
