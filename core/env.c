@@ -137,6 +137,7 @@ static const struct dt_env_input inputs[] = {
                                "tp.max_ctas=8,all.split_share=0, which win over the site's"},
     {"DTRAIN_SOCKET_IFNAME", "", "network interface for connections between nodes; by default the one that "
                                  "leads to MASTER_ADDR"},
+    {"DTRAIN_LIBRARY", "", "path of libdtrain for the Python package; by default the loader finds it"},
 };
 
 const struct dt_env_var *dt_env_vars(size_t *count)

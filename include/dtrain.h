@@ -162,6 +162,15 @@ int dtrain_comm_get_local(struct dtrain_world **worlds, int n, unsigned axes, st
 int dtrain_batch_begin(struct dtrain_world *world, struct dtrain_error *err);
 int dtrain_batch_end(struct dtrain_world *world, struct dtrain_error *err);
 
+/*
+ * A world of ranks and groups only, for a program that brings its own
+ * communication (PyTorch's): from the plan and SLURM_PROCID, checked against
+ * Slurm's variables. Local: nothing is exchanged, PMIx is not used, no thread
+ * starts. Communicators, streams and memory are refused. The caller ends it
+ * with dtrain_finalize(), which is local too.
+ */
+int dtrain_init_layout(struct dtrain_world **world, struct dtrain_error *err);
+
 int dtrain_rank(const struct dtrain_world *world); /* 0 .. size-1, node-major */
 int dtrain_size(const struct dtrain_world *world);
 int dtrain_local_rank(const struct dtrain_world *world); /* within the node */
@@ -172,7 +181,7 @@ int dtrain_node_count(const struct dtrain_world *world);
 /* Name of the node that rank lives on; NULL when there is no such rank. */
 const char *dtrain_node_name(const struct dtrain_world *world, int rank);
 
-/* "host" or "nccl". */
+/* "host" or "nccl"; "none" after dtrain_init_layout(). */
 const char *dtrain_backend(const struct dtrain_world *world);
 
 /* ---- Groups: arithmetic only, nothing is exchanged ---------------------- */
@@ -194,7 +203,10 @@ struct dtrain_group {
 int dtrain_group_get(const struct dtrain_world *world, unsigned axes, struct dtrain_group *group,
                      struct dtrain_error *err);
 
-/* World rank of member i (0 .. size-1) of this rank's group; -1 when out of range. */
+/*
+ * World rank of member i (0 .. size-1) of the group; -1 when out of range. It is
+ * this rank's group, or any other of these axes when group->index was set to it.
+ */
 int dtrain_group_member(const struct dtrain_world *world, const struct dtrain_group *group, int i);
 
 /* This rank's coordinate on one axis (a single bit, with or without DTRAIN_EXPERT); -1 if not one. */

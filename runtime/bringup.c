@@ -35,16 +35,6 @@ static void close_boot(struct dtrain_world *world)
     end_boot_phase(world, "finalize");
 }
 
-/* Only rank 0 says what all would say alike. */
-static void place(struct dtrain_world *world, uint32_t task)
-{
-    world->rank = dt_plan_procid_rank(world->plan, task);
-    world->node = dt_plan_rank_node(world->plan, world->rank);
-    world->is_placed = true;
-    if (world->rank != 0 && world->log.level == DT_LOG_INFO)
-        world->log.level = DT_LOG_WARN;
-}
-
 static int check_place(struct dtrain_world *world, const struct dt_boot_facts *facts,
                        struct dtrain_error *err)
 {
@@ -52,7 +42,7 @@ static int check_place(struct dtrain_world *world, const struct dt_boot_facts *f
 
     if (dt_facts_check_size(facts, world->plan, err) < 0)
         return -1;
-    place(world, facts->task);
+    dt_world_place(world, facts->task);
     if (dt_facts_check_place(facts, world->plan, err) < 0 ||
         dt_facts_check_variables(settings, world->plan, world->rank, err) < 0)
         return -1;

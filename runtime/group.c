@@ -58,10 +58,10 @@ int dtrain_group_member(const struct dtrain_world *world, const struct dtrain_gr
     enum dt_grid grid = grid_of(group->axes);
     unsigned set = axes_of(group->axes);
 
-    if (check_axes(group->axes, NULL) < 0 || i < 0 || (uint32_t)i >= dt_group_size(layout, grid, set))
+    if (check_axes(group->axes, NULL) < 0 || i < 0 || (uint32_t)i >= dt_group_size(layout, grid, set) ||
+        group->index < 0 || (uint32_t)group->index >= dt_group_count(layout, grid, set))
         return -1;
-    return (int)dt_group_member(layout, grid, set, dt_group_index(layout, grid, set, world->rank),
-                                (uint32_t)i);
+    return (int)dt_group_member(layout, grid, set, (uint32_t)group->index, (uint32_t)i);
 }
 
 int dtrain_coord(const struct dtrain_world *world, unsigned axis)

@@ -25,6 +25,8 @@ libdthost_la_SOURCES = \
 	runtime/host_wait.c runtime/host_wait.h \
 	runtime/math.c runtime/math.h \
 	runtime/math_elements.c runtime/math_elements.h runtime/math_value.h \
+	runtime/math_rows.c runtime/math_rows.h \
+	runtime/math_vocabulary.c runtime/math_vocabulary.h \
 	runtime/host_wire.c runtime/host_wire.h \
 	runtime/operation.c runtime/operation.h \
 	runtime/type.c runtime/type.h

@@ -1,5 +1,7 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
 include runtime/host.mk
+include runtime/tp.mk
+include runtime/pp.mk
 
 noinst_LTLIBRARIES += libdtworld.la
 libdtworld_la_SOURCES = \
@@ -27,7 +29,7 @@ libdtworld_la_SOURCES = \
 	runtime/settings.c runtime/settings.h \
 	runtime/source.c runtime/source.h \
 	runtime/wire.c runtime/wire.h \
-	runtime/world.c runtime/world.h \
+	runtime/world.c runtime/world.h runtime/world_layout.c \
 	runtime/world_comms.c runtime/world_comms.h runtime/world_local.c runtime/world_rebuild.c runtime/world_revoke.c \
 	runtime/world_ids.c runtime/world_ids.h
 if DT_HAVE_PMIX
@@ -40,11 +42,12 @@ libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
 include runtime/nccl.mk
 include runtime/nccl_math.mk
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
+include runtime/dp.mk
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =
-libdtrain_la_LIBADD = libdtworld.la
+libdtrain_la_LIBADD = libdtpp.la libdtschedule.la libdtworld.la
 libdtrain_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(top_srcdir)/runtime/libdtrain.map
 EXTRA_DIST += runtime/libdtrain.map
-libdtrain_la_DEPENDENCIES = libdtworld.la $(top_srcdir)/runtime/libdtrain.map
+libdtrain_la_DEPENDENCIES = libdtpp.la libdtschedule.la libdtworld.la $(top_srcdir)/runtime/libdtrain.map

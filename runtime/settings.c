@@ -79,10 +79,13 @@ static int read_comm(struct dt_settings *settings, const char *text, const char 
 static int read_step(struct dt_settings *settings, char *(*get)(const char *), struct dtrain_error *err)
 {
     const char *tasks = get("SLURM_STEP_NUM_TASKS"), *mapping = get("SLURM_PMIX_MAPPING_SERV");
+    const char *task = get("SLURM_PROCID");
 
     settings->step_tasks = 1;
     if (is_set(tasks) &&
         dt_parse_u32(&settings->step_tasks, tasks, 1, DT_WORLD_MAX, "SLURM_STEP_NUM_TASKS", err) < 0)
+        return -1;
+    if (is_set(task) && dt_parse_u32(&settings->step_task, task, 0, DT_WORLD_MAX - 1, "SLURM_PROCID", err) < 0)
         return -1;
     for (int i = 0; i < DT_RANK_VARIABLES; i++) {
         const char *text = get(dt_rank_variable_names[i]);

@@ -23,6 +23,7 @@ struct dt_settings {
     struct dt_comm_configs comm; /* the site's and over them the user's */
     char ifname[DT_SETTINGS_NAME_MAX]; /* "": not set */
     uint32_t step_tasks;               /* tasks of the Slurm step; 1 outside Slurm */
+    uint32_t step_task;                /* this one; 0 outside Slurm */
     char rank_variables[DT_RANK_VARIABLES][DT_SETTINGS_VALUE_MAX]; /* "": not set */
     char *mapping;                                                 /* SLURM_PMIX_MAPPING_SERV or NULL */
 };

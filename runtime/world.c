@@ -36,7 +36,7 @@ static void write_line(void *context, enum dt_log_level level, const char *line)
 /* ---- Start ---------------------------------------------------------------------------- */
 
 /* With a thread still in the backend nothing that it uses may go: the process is to end. */
-static void world_destroy(struct dtrain_world *world)
+void dt_world_destroy(struct dtrain_world *world)
 {
     if (dt_world_comms_are_stuck(&world->comms))
         return;
@@ -58,17 +58,17 @@ static void *bring_up(void *argument)
     return NULL;
 }
 
-int dt_world_start(struct dtrain_world **made, const struct dt_world_start *start, struct dtrain_error *err)
+struct dtrain_world *dt_world_create(const struct dt_world_start *start, struct dtrain_error *err)
 {
     struct dtrain_world *world = calloc(1, sizeof(*world));
 
-    *made = NULL;
     if (world == NULL) {
         struct dt_settings settings = start->settings;
 
         dt_settings_free(&settings);
         dt_plan_destroy(start->plan);
-        return dt_error_memory(err, sizeof(*world), "a world");
+        dt_error_memory(err, sizeof(*world), "a world");
+        return NULL;
     }
     world->settings = start->settings;
     world->plan = start->plan;
@@ -82,9 +82,28 @@ int dt_world_start(struct dtrain_world **made, const struct dt_world_start *star
     world->deadline = dt_deadline_after_ms(start->settings.init_timeout_ms);
     world->phases = start->phases;
     dt_world_comms_init(&world->comms);
+    return world;
+}
+
+void dt_world_place(struct dtrain_world *world, uint32_t task)
+{
+    world->rank = dt_plan_procid_rank(world->plan, task);
+    world->node = dt_plan_rank_node(world->plan, world->rank);
+    world->is_placed = true;
+    if (world->rank != 0 && world->log.level == DT_LOG_INFO)
+        world->log.level = DT_LOG_WARN;
+}
+
+int dt_world_start(struct dtrain_world **made, const struct dt_world_start *start, struct dtrain_error *err)
+{
+    struct dtrain_world *world = dt_world_create(start, err);
+
+    *made = NULL;
+    if (world == NULL)
+        return -1;
     if (dt_thread_start(&world->thread, bring_up, world, "the thread that brings the world up", err) <
         0) {
-        world_destroy(world);
+        dt_world_destroy(world);
         return -1;
     }
     *made = world;
@@ -130,6 +149,15 @@ static int choose_boot(struct dt_world_start *start, struct dtrain_error *err)
     return start->boot != NULL ? 0 : -1;
 }
 
+int dt_world_start_read(struct dt_world_start *start, const struct dtrain_options *options,
+                        struct dtrain_error *err)
+{
+    if (dt_settings_read(&start->settings, options, getenv, err) == 0 && read_plan(start, err) == 0)
+        return 0;
+    dt_settings_free(&start->settings);
+    return -1;
+}
+
 int dtrain_init_start(struct dtrain_world **world, const struct dtrain_options *options,
                       struct dtrain_error *err)
 {
@@ -137,8 +165,9 @@ int dtrain_init_start(struct dtrain_world **world, const struct dtrain_options *
 
     *world = NULL;
     dt_phases_start(&start.phases);
-    if (dt_settings_read(&start.settings, options, getenv, err) < 0 || read_plan(&start, err) < 0 ||
-        choose_boot(&start, err) < 0) {
+    if (dt_world_start_read(&start, options, err) < 0)
+        return -1;
+    if (choose_boot(&start, err) < 0) {
         dt_plan_destroy(start.plan);
         dt_settings_free(&start.settings);
         return -1;
@@ -199,9 +228,11 @@ int dtrain_finalize(struct dtrain_world *world, struct dtrain_error *err)
     deadline = dt_deadline_after_ms(world->settings.timeout_ms);
     if (atomic_load(&world->state) == DT_WORLD_FAILED)
         rc = dt_error_set(err, "%s", world->error.text);
+    else if (world->control == NULL) /* ranks and groups only */
+        rc = 0;
     else
         rc = dt_control_leave(world->control, &deadline, err);
-    world_destroy(world);
+    dt_world_destroy(world);
     return rc;
 }
 

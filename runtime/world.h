@@ -57,6 +57,16 @@ struct dt_world_start {
     bool has_device;
 };
 
+/* Fills settings, plan and plan_hash from the options and the environment; -1: nothing is owned. */
+int dt_world_start_read(struct dt_world_start *start, const struct dtrain_options *options,
+                        struct dtrain_error *err);
+/* A world that nothing was started for; NULL: settings and plan were released. */
+struct dtrain_world *dt_world_create(const struct dt_world_start *start, struct dtrain_error *err);
+/* Once no thread uses it. */
+void dt_world_destroy(struct dtrain_world *world);
+/* Its rank and node, from the number of its task; rank 0 alone logs what all would. */
+void dt_world_place(struct dtrain_world *world, uint32_t task);
+
 /* dtrain_init_start() with everything given. */
 int dt_world_start(struct dtrain_world **world, const struct dt_world_start *start, struct dtrain_error *err);
 

@@ -229,7 +229,7 @@ int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error 
 static void place_comm(const struct dtrain_world *world, struct dt_world_comm *entry)
 {
     struct dt_comm_place place = {
-        .peers = dt_control_peers(world->control),
+        .peers = world->control != NULL ? dt_control_peers(world->control) : NULL,
         .rank = world->rank,
         .channel = entry->request.channel,
         .members = entry->members,
@@ -329,6 +329,8 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
         entry = entry_of(world, axes, err);
     if (entry == NULL)
         return -1;
+    if (world->control == NULL && entry->request.size > 1)
+        return world->backend->comms_create(NULL, NULL, 0, NULL, &deadline, err);
     if (entry->comm == NULL && (exchange_new_ids(world, entry, &deadline, err) < 0 ||
                                 create_entries(world, entry, entry->next, &deadline, err) < 0))
         return dt_error_prefix(err, "%s", entry->request.name);

@@ -170,6 +170,9 @@ int dtrain_comms_rebuild(struct dtrain_world *world, const int *survivors, size_
         return dt_error_set(err, "dtrain_comms_rebuild: %s",
                             world == NULL ? "world is NULL" : survivors == NULL ? "survivors is NULL"
                                                                                 : "n is no number of ranks");
+    if (world->control == NULL)
+        return dt_error_set(err, "dtrain_comms_rebuild: this world has ranks and groups only, from "
+                                 "dtrain_init_layout(): it has no communicators");
     ranks = copy_ranks(survivors, n, err);
     if (ranks == NULL)
         return -1;

@@ -3,7 +3,9 @@ include tests/layout.mk
 include tests/core.mk
 include tests/import.mk
 include tests/host.mk
+include tests/tp.mk
 include tests/boot.mk
+include tests/dp.mk
 include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
@@ -16,6 +18,9 @@ include tests/fake/nccl.mk
 include tests/nccl.mk
 include tests/train_nccl.mk
 include tests/gpu.mk
+include tests/python.mk
+include tests/suggest.mk
+include tests/pp.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

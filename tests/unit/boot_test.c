@@ -115,6 +115,7 @@ static void test_bad_settings(void)
          {0, 0},
          "SLURM_DTRAIN_NCCL_CONFIG: 'tp' has no '='"},
         {"a step of no tasks", {{"SLURM_STEP_NUM_TASKS", "0"}}, {0, 0}, "SLURM_STEP_NUM_TASKS"},
+        {"a task that is no number", {{"SLURM_PROCID", "first"}}, {0, 0}, "SLURM_PROCID: 'first' is not a number"},
         {"a step of too many tasks",
          {{"SLURM_STEP_NUM_TASKS", "99999999999"}},
          {0, 0},
