@@ -31,6 +31,8 @@ struct dtrain_world {
     int device;     /* of the backend, when has_device; else the one of the local rank */
     bool has_device;
     bool is_placed; /* rank and node are known */
+    struct dt_control_seat parent_seat; /* from its card, which is fetched once */
+    bool has_parent_seat;
     struct dt_control *control;
     const struct dt_backend *backend;
     void *backend_state;

@@ -229,7 +229,7 @@ int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error 
 static void place_comm(const struct dtrain_world *world, struct dt_world_comm *entry)
 {
     struct dt_comm_place place = {
-        .peers = dt_control_peers(world->control),
+        .peers = world->control != NULL ? dt_control_peers(world->control) : NULL,
         .rank = world->rank,
         .channel = entry->request.channel,
         .members = entry->members,
@@ -267,6 +267,15 @@ static int create_entries(struct dtrain_world *world, struct dt_world_comm *firs
 int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err)
 {
     return create_entries(world, world->comms.list, NULL, &world->deadline, err);
+}
+
+unsigned dt_world_comms_count(const struct dt_world_comms *comms)
+{
+    unsigned n = 0;
+
+    for (const struct dt_world_comm *i = comms->list; i != NULL; i = i->next)
+        n += i->request.size > 1;
+    return n;
 }
 
 static void list_destroy(struct dt_world_comm *list)

@@ -37,6 +37,8 @@ int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error 
 /* All in one call of the backend. */
 int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err);
 void dt_world_comms_destroy(struct dtrain_world *world);
+/* Those of more than one rank, which the backend made. */
+unsigned dt_world_comms_count(const struct dt_world_comms *comms);
 
 /* ---- For world_rebuild.c and world_revoke.c, with the lock held ---------------------- */
 

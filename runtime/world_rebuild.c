@@ -5,7 +5,8 @@
 #include "comm.h"
 #include "world.h"
 
-#define RETIRED "this communicator was replaced by dtrain_comms_rebuild(): take the new one from dtrain_comm_get()"
+#define RETIRED \
+    "this communicator was replaced by dtrain_comms_rebuild(): take the new one from dtrain_comm_get()"
 
 /* ---- What the others must know ---------------------------------------------------- */
 
@@ -170,6 +171,9 @@ int dtrain_comms_rebuild(struct dtrain_world *world, const int *survivors, size_
         return dt_error_set(err, "dtrain_comms_rebuild: %s",
                             world == NULL ? "world is NULL" : survivors == NULL ? "survivors is NULL"
                                                                                 : "n is no number of ranks");
+    if (world->control == NULL)
+        return dt_error_set(err, "dtrain_comms_rebuild: this world has ranks and groups only, from "
+                                 "dtrain_init_layout(): it has no communicators");
     ranks = copy_ranks(survivors, n, err);
     if (ranks == NULL)
         return -1;
