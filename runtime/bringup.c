@@ -315,7 +315,8 @@ static int open_backend(struct dtrain_world *world, struct dtrain_error *err)
 
     if (world->backend->open(&world->backend_state, &env, err) < 0 ||
         (dt_control_late_count(world->control) > 0 && dt_world_comms_exchange_ids(world, err) < 0) ||
-        dt_world_comms_create(world, err) < 0) {
+        dt_world_comms_create(world, err) < 0 ||
+        dt_control_confirm(world->control, &world->deadline, err) < 0) {
         dt_control_abandon(world->control, err->text);
         return -1;
     }

@@ -110,6 +110,25 @@ static int handle_revoked(struct dt_control *control, struct dt_link *link, stru
     return 0;
 }
 
+static int handle_ready(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    if (!dt_reader_is_done(reader) || link->said_ready)
+        return -1;
+    link->said_ready = true;
+    control->ready_count++;
+    dt_tree_check_ready(control);
+    return 0;
+}
+
+static int handle_confirmed(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    (void)link;
+    if (!dt_reader_is_done(reader) || !control->is_ready)
+        return -1;
+    dt_tree_confirm(control);
+    return 0;
+}
+
 static int handle_bye(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
 {
     if (!dt_reader_is_done(reader) || link->said_bye)
@@ -148,6 +167,8 @@ static const struct {
     [DT_MESSAGE_HERE] = {DT_LINK_CALLED, handle_here},
     [DT_MESSAGE_HELLO] = {DT_LINK_CHILD | DT_LINK_STRANGER, handle_hello},
     [DT_MESSAGE_GO] = {DT_LINK_PARENT, handle_go},
+    [DT_MESSAGE_READY] = {DT_LINK_CHILD, handle_ready},
+    [DT_MESSAGE_CONFIRMED] = {DT_LINK_PARENT, handle_confirmed},
     [DT_MESSAGE_STOP] = {DT_LINK_TREE | DT_LINK_STRANGER | DT_LINK_CALLED, handle_stop},
     [DT_MESSAGE_DEAD] = {DT_LINK_TREE, handle_dead},
     [DT_MESSAGE_REVOKED] = {DT_LINK_TREE, handle_revoked},

@@ -2,8 +2,7 @@
 
 #include "control_state.h"
 
-/* A little more than the deadline: by then the roll call has told who is missing. */
-static struct dt_deadline patient_deadline(const struct dt_deadline *deadline)
+struct dt_deadline dt_control_patient(const struct dt_deadline *deadline)
 {
     struct dt_deadline patient = *deadline;
 
@@ -47,7 +46,7 @@ static void linger(struct dt_control *control, struct dt_seek *seek)
 
 static int wait_verdict(struct dt_control *control, struct dt_seek *seek, struct dtrain_error *err)
 {
-    struct dt_deadline patient = patient_deadline(&seek->deadline);
+    struct dt_deadline patient = dt_control_patient(&seek->deadline);
     char text[DT_MESSAGE_TEXT_MAX];
 
     seek_turn(control, seek, &patient);
@@ -134,7 +133,7 @@ static int leave_early(struct dt_control *control, struct dtrain_error *err)
 
 int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err)
 {
-    struct dt_deadline patient = patient_deadline(deadline);
+    struct dt_deadline patient = dt_control_patient(deadline);
     bool in_time = true;
     int rc = 0;
 

@@ -24,6 +24,7 @@ struct dt_link {
     enum dt_link_role role;
     uint32_t rank; /* at the other end */
     bool said_hello;
+    bool said_ready;
     bool said_bye;
     struct dt_buffer out;
     size_t sent; /* bytes of out that are gone */

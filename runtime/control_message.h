@@ -43,6 +43,8 @@ enum dt_message_kind {
     DT_MESSAGE_HERE = 1,  /* up: the sender takes this connection, which its parent made */
     DT_MESSAGE_HELLO,     /* up: opinions, late ranks and addresses of the sender's subtree */
     DT_MESSAGE_GO,        /* down: the world's token, its late ranks, all addresses */
+    DT_MESSAGE_READY,     /* up: the sender's subtree has what the world needs */
+    DT_MESSAGE_CONFIRMED, /* down: all have */
     DT_MESSAGE_STOP,      /* flooded: why the world ends or never came up */
     DT_MESSAGE_DEAD,      /* flooded: a rank and how it was seen */
     DT_MESSAGE_REVOKED,   /* flooded: a communicator's channel, and by whom and why it was revoked */

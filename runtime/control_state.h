@@ -55,6 +55,9 @@ struct dt_control {
     bool is_rolled;              /* the roll call began */
     uint32_t height;             /* levels of the tree below this rank */
     uint32_t hello_count, bye_count;
+    uint32_t ready_count; /* children whose subtree is ready */
+    bool is_ready;        /* this rank itself */
+    bool is_confirmed;    /* all ranks */
     struct dt_opinions opinions; /* of this rank and its subtree */
     uint32_t late_count;         /* of the same ranks; of all, once up */
     struct dt_address *table;    /* by rank; family 0: not known */
@@ -93,6 +96,8 @@ int dt_control_start(struct dt_control *control, struct dtrain_error *err); /* w
 void dt_control_wake(struct dt_control *control);
 /* Waits for a change; false when the deadline passed. */
 bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadline);
+/* A little more than the deadline: by then the roll call has told who is missing. */
+struct dt_deadline dt_control_patient(const struct dt_deadline *deadline);
 
 /* ---- control_tree.c: who is where, and what becomes of the world ------------ */
 
@@ -118,6 +123,10 @@ void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
 /* The opinion of this rank, or of a child on this node: two ranks with one device stop the world. */
 void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char *device);
 void dt_tree_check_joined(struct dt_control *control);
+
+/* control_confirm.c: up, when this rank and its children's subtrees are ready; down, that all are. */
+void dt_tree_check_ready(struct dt_control *control);
+void dt_tree_confirm(struct dt_control *control);
 void dt_tree_go(struct dt_control *control);
 void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline);
 void dt_tree_check_left(struct dt_control *control);

@@ -16,7 +16,8 @@ libdtworld_la_SOURCES = \
 	runtime/control_rebuild.c \
 	runtime/control_report.c runtime/control_report.h \
 	runtime/control_message.c runtime/control_message.h \
-	runtime/control_call.c runtime/control_handle.c runtime/control_join.c runtime/control_peers.c \
+	runtime/control_call.c runtime/control_confirm.c runtime/control_handle.c runtime/control_join.c \
+	runtime/control_peers.c \
 	runtime/control_revoke.c runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
 	runtime/facts.c runtime/facts.h \
 	runtime/group.c \

@@ -50,8 +50,8 @@ static void body_other_config(struct fork_step *step, uint32_t rank, char said[F
 
 /* ---- Backends that are not alike ------------------------------------------------ */
 
-static struct dt_backend device_backend, version_backend; /* the host's but for these */
-static uint32_t device_rank;                              /* of this process */
+static struct dt_backend device_backend, version_backend, failing_backend; /* the host's but for these */
+static uint32_t device_rank;                                               /* of this process */
 static uint32_t device_odd;                               /* its device is that of the rank below */
 
 static int device_name(int local_rank, char *name, size_t size, struct dtrain_error *err)
@@ -64,6 +64,17 @@ static int device_name(int local_rank, char *name, size_t size, struct dtrain_er
 static const char *version_text(void)
 {
     return device_rank == device_odd ? "2.21.5" : "2.28.9";
+}
+
+/* The others have their communicators, and wait for nobody. */
+static int comms_create_alone(void *state, const struct dt_comm_request *requests, size_t n, void **comms,
+                              const struct dt_deadline *deadline, struct dtrain_error *err)
+{
+    (void)state;
+    (void)requests;
+    (void)deadline;
+    memset(comms, 0, n * sizeof(*comms));
+    return device_rank == device_odd ? dt_error_set(err, "no memory for a communicator") : 0;
 }
 
 static void body_other_backend(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
@@ -256,6 +267,8 @@ static const struct fork_row rows[] = {
     {"a rank with another version of the backend", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_backend,
      .backend = &version_backend,
      .odd = 10, .words = {"rank 10 on n3 uses the backend host 2.21.5, rank 0 uses host 2.28.9"}},
+    {"a rank without its communicators: a world comes up on all or on none", {4, 4, 4, 2, 1}, ENOUGH_MS,
+     body_other_backend, .backend = &failing_backend, .odd = 9, .words = {"no memory for a communicator"}},
     {"a rank on another node", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_host,
      .odd = 9, .words = {"rank 9 (task 9): the plan puts it on n3", "this is n7"}},
     {"a rank that takes itself for another", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_ranks,
@@ -305,9 +318,10 @@ static const struct fork_row rows[] = {
 
 int main(void)
 {
-    device_backend = version_backend = dt_backend_host;
+    device_backend = version_backend = failing_backend = dt_backend_host;
     device_backend.device = device_name;
     version_backend.version = version_text;
+    failing_backend.comms_create = comms_create_alone;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         tap_ok(fork_check(&rows[i]), "%s", rows[i].name);
     return tap_done();
