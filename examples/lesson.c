@@ -78,7 +78,7 @@ void lesson_check(struct lesson *lesson, const char *name, const double *got, co
     if (i == count)
         return;
     lesson->wrong++;
-    fprintf(stderr, "%s: rank %d: %s: element %zu is %.17g, one process has %.17g\n", lesson->name,
+    fprintf(stderr, "%s: rank %d: %s: element %zu is %.17g, expected %.17g\n", lesson->name,
             lesson->rank, name, i, got[i], expected[i]);
 }
 

@@ -62,7 +62,7 @@ done
 says 2 "usage: local_devices [devices, 1 to 64 [host|nccl]]" local_devices 0
 says 2 "usage: local_devices [devices, 1 to 64 [host|nccl]]" local_devices 65
 says 2 "usage: local_devices [devices, 1 to 64 [host|nccl]]" local_devices two
-says 1 "local_devices: " local_devices 2 none
+says 1 "backend 'none' is not known: expected auto, nccl or host" local_devices 2 none
 
 for program in data_parallel column_parallel pipeline; do
   t_is "$program: standard output that is full is a failure" "$(run $program 2>&1 >/dev/full; echo $?)" \
