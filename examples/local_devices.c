@@ -248,7 +248,7 @@ static int compare(const double *ddp, const double *data_parallel, int n)
     lesson_check(&lesson, "W by DDP, against DataParallel in", ddp, data_parallel, COUNT);
     printf("%s: %s: %d steps on %d device%s in both ways\n", name, lesson.wrong == 0 ? "ok" : "wrong", STEPS,
            n, n == 1 ? "" : "s");
-    if (fflush(stdout) == 0)
+    if (fflush(stdout) == 0 && !ferror(stdout))
         return lesson.wrong == 0 ? 0 : 1;
     fprintf(stderr, "%s: cannot write to standard output\n", name);
     return 1;
