@@ -1,5 +1,6 @@
 /*
- * hello.c - who am I, which are my groups, and one all-reduce in each.
+ * hello.c - who am I, which are my groups, and one all-reduce in each, on CPUs
+ * or on GPUs.
  *
  *   srun -N4 --ntasks-per-node=8 --dtrain-tp=8 --dtrain-pp=2 ./hello
  *
@@ -26,17 +27,33 @@ static const struct {
 
 #define AXES (sizeof(axes) / sizeof(axes[0]))
 
+/* What every operation of this program needs. */
+struct place {
+    struct dtrain_world *world;
+    struct dtrain_stream *stream;
+    void *memory; /* an int of the backend's: on the GPU with NCCL */
+    int value;    /* goes there, and comes back */
+};
+
+/* The value, reduced over a group. */
+static int reduce(struct place *on, struct dtrain_comm *comm, enum dtrain_op op, struct dtrain_error *err)
+{
+    if (dtrain_copy(on->memory, &on->value, sizeof(on->value), on->stream, err) < 0 ||
+        dtrain_all_reduce(comm, on->memory, on->memory, 1, DTRAIN_INT32, op, on->stream, err) < 0 ||
+        dtrain_copy(&on->value, on->memory, sizeof(on->value), on->stream, err) < 0)
+        return -1;
+    return dtrain_stream_synchronize(on->stream, err);
+}
+
 /* The sum of all members' world ranks, which every member can compute by itself too. */
-static int sum_ranks(struct dtrain_world *world, unsigned axis, struct dtrain_stream *stream, int *sum,
-                     struct dtrain_error *err)
+static int sum_ranks(struct place *on, unsigned axis, struct dtrain_error *err)
 {
     struct dtrain_comm *comm;
 
-    *sum = dtrain_rank(world);
-    if (dtrain_comm_get(world, axis, &comm, err) < 0 ||
-        dtrain_all_reduce(comm, sum, sum, 1, DTRAIN_INT32, DTRAIN_SUM, stream, err) < 0)
+    on->value = dtrain_rank(on->world);
+    if (dtrain_comm_get(on->world, axis, &comm, err) < 0)
         return -1;
-    return dtrain_stream_synchronize(stream, err);
+    return reduce(on, comm, DTRAIN_SUM, err);
 }
 
 static int expected_sum(const struct dtrain_world *world, const struct dtrain_group *group)
@@ -49,18 +66,17 @@ static int expected_sum(const struct dtrain_world *world, const struct dtrain_gr
 }
 
 /* Appends " tp=1/2(0,1)" to the line: coordinate, size, members. */
-static int say_axis(struct dtrain_world *world, size_t i, struct dtrain_stream *stream, FILE *line,
-                    struct dtrain_error *err)
+static int say_axis(struct place *on, size_t i, FILE *line, struct dtrain_error *err)
 {
+    struct dtrain_world *world = on->world;
     struct dtrain_group group;
-    int sum;
 
     if (dtrain_group_get(world, axes[i].axis, &group, err) < 0 ||
-        sum_ranks(world, axes[i].axis, stream, &sum, err) < 0)
+        sum_ranks(on, axes[i].axis, err) < 0)
         return -1;
-    if (sum != expected_sum(world, &group)) {
-        snprintf(err->text, sizeof(err->text), "all-reduce over %s gave %d, expected %d", axes[i].name, sum,
-                 expected_sum(world, &group));
+    if (on->value != expected_sum(world, &group)) {
+        snprintf(err->text, sizeof(err->text), "all-reduce over %s gave %d, expected %d", axes[i].name,
+                 on->value, expected_sum(world, &group));
         return -1;
     }
     fprintf(line, " %s=%d/%d(", axes[i].name, dtrain_coord(world, axes[i].axis), group.size);
@@ -70,8 +86,9 @@ static int say_axis(struct dtrain_world *world, size_t i, struct dtrain_stream *
     return 0;
 }
 
-static int say_hello(struct dtrain_world *world, struct dtrain_stream *stream, struct dtrain_error *err)
+static int say_hello(struct place *on, struct dtrain_error *err)
 {
+    struct dtrain_world *world = on->world;
     char *text = NULL;
     size_t size = 0;
     FILE *line = open_memstream(&text, &size);
@@ -85,7 +102,7 @@ static int say_hello(struct dtrain_world *world, struct dtrain_stream *stream, s
             dtrain_node_name(world, rank), dtrain_node(world), dtrain_node_count(world),
             dtrain_local_rank(world), dtrain_local_size(world), dtrain_backend(world));
     for (size_t i = 0; i < AXES && rc == 0; i++)
-        rc = say_axis(world, i, stream, line, err);
+        rc = say_axis(on, i, line, err);
     fclose(line);
     if (rc == 0)
         puts(text);
@@ -94,38 +111,37 @@ static int say_hello(struct dtrain_world *world, struct dtrain_stream *stream, s
     return rc;
 }
 
-static int stay(struct dtrain_world *world, int seconds, struct dtrain_stream *stream,
-                struct dtrain_error *err)
+static int stay(struct place *on, int seconds, struct dtrain_error *err)
 {
     time_t end = time(NULL) + seconds;
-    int sum, rc = 0, go_on = seconds > 0;
     struct dtrain_comm *comm;
+    int rc;
 
-    if (dtrain_comm_get(world, DTRAIN_WORLD, &comm, err) < 0)
+    if (dtrain_comm_get(on->world, DTRAIN_WORLD, &comm, err) < 0)
         return -1;
-    while (rc == 0 && go_on) {
+    do {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        sum = time(NULL) < end;
-        rc = dtrain_all_reduce(comm, &sum, &sum, 1, DTRAIN_INT32, DTRAIN_MIN, stream, err);
-        if (rc == 0)
-            rc = dtrain_stream_synchronize(stream, err);
-        go_on = sum;
-    }
+        on->value = time(NULL) < end;
+        rc = reduce(on, comm, DTRAIN_MIN, err);
+    } while (rc == 0 && on->value);
     return rc;
 }
 
 static int run(struct dtrain_world *world, int seconds, struct dtrain_error *err)
 {
-    struct dtrain_stream *stream;
+    struct place on = {.world = world};
     int rc;
 
-    if (dtrain_stream_create(world, &stream, err) < 0)
+    if (dtrain_stream_create(world, &on.stream, err) < 0)
         return -1;
-    rc = say_hello(world, stream, err);
+    rc = dtrain_memory_alloc(world, sizeof(int), &on.memory, err);
+    if (rc == 0)
+        rc = say_hello(&on, err);
     if (rc == 0 && seconds > 0)
-        rc = stay(world, seconds, stream, err);
-    if (dtrain_stream_destroy(stream, rc == 0 ? err : NULL) < 0)
+        rc = stay(&on, seconds, err);
+    if (dtrain_stream_destroy(on.stream, rc == 0 ? err : NULL) < 0)
         rc = -1;
+    dtrain_memory_free(world, on.memory);
     return rc;
 }
 

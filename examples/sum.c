@@ -1,26 +1,37 @@
 /*
- * sum.c - who am I, and a sum over my data-parallel group. The value is in
- * memory of the process: this is for the host backend.
+ * sum.c - who am I, and a sum over my data-parallel group. The value lies in
+ * memory of the backend's: the host's, or the GPU's with NCCL.
  */
 #include <dtrain.h>
 #include <stdio.h>
+
+static int reduce(struct dtrain_comm *comm, float *value, void *memory,
+                  struct dtrain_stream *stream, struct dtrain_error *err)
+{
+    if (dtrain_copy(memory, value, sizeof(*value), stream, err) != 0 ||
+        dtrain_all_reduce(comm, memory, memory, 1, DTRAIN_FLOAT32,
+                          DTRAIN_SUM, stream, err) != 0 ||
+        dtrain_copy(value, memory, sizeof(*value), stream, err) != 0)
+        return -1;
+    return dtrain_stream_synchronize(stream, err);
+}
 
 static int sum(struct dtrain_world *world, float *value,
                struct dtrain_error *err)
 {
     struct dtrain_stream *stream;
     struct dtrain_comm *comm;
+    void *memory = NULL;
     int rc = -1;
 
     if (dtrain_stream_create(world, &stream, err) != 0)
         return -1;
     if (dtrain_comm_get(world, DTRAIN_DP, &comm, err) == 0 &&
-        dtrain_all_reduce(comm, value, value, 1, DTRAIN_FLOAT32, DTRAIN_SUM,
-                          stream, err) == 0 &&
-        dtrain_stream_synchronize(stream, err) == 0)
-        rc = 0;
+        dtrain_memory_alloc(world, sizeof(*value), &memory, err) == 0)
+        rc = reduce(comm, value, memory, stream, err);
     if (dtrain_stream_destroy(stream, rc == 0 ? err : NULL) != 0)
         rc = -1;
+    dtrain_memory_free(world, memory);
     return rc;
 }
 

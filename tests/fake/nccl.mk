@@ -14,7 +14,7 @@ fake_nccl_sources = \
 	tests/fake/nccl/fake_id.c tests/fake/nccl/fake_init.c tests/fake/nccl/fake_meeting.c \
 	tests/fake/nccl/fake_mesh.c tests/fake/nccl/fake_net.c tests/fake/nccl/fake_op.c \
 	tests/fake/nccl/fake_p2p.c tests/fake/nccl/fake_reduce.c tests/fake/nccl/fake_register.c \
-	tests/fake/nccl/fake_split.c
+	tests/fake/nccl/fake_split.c tests/fake/nccl/fake_summary.c
 fake_nccl_maps = tests/fake/nccl/cudart.map tests/fake/nccl/nccl.map
 EXTRA_DIST += $(fake_nccl_headers) $(fake_cudart_sources) $(fake_nccl_sources) $(fake_nccl_maps)
 

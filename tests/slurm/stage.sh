@@ -32,6 +32,8 @@ stage_up() {
   : >"$DT_BUILDDIR/stage.log"
   stage_make install "DESTDIR=$DT_STAGE"
   stage_make stage-programs "PROGRAMSDIR=$DT_PROGRAMS"
+  # Modules of programs, which libtool installs nowhere but in their own folder.
+  find "$DT_STAGE" -path '*/libexec/*/*.so' -exec cp {} "$DT_PROGRAMS" \;
   DT_PLUGIN=$(find "$DT_STAGE" -name spank_dtrain.so)
   LD_LIBRARY_PATH=$(dirname "$(find "$DT_STAGE" -name libdtrain.so)")
   export DT_STAGE DT_PROGRAMS DT_PLUGIN DT_PLUGSTACK LD_LIBRARY_PATH

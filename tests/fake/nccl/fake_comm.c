@@ -293,4 +293,5 @@ __attribute__((destructor)) static void check_at_exit(void)
 
     if (count > 0)
         fake_violation("leak: %d communicators were neither destroyed nor aborted", count);
+    fake_summary_say(comms);
 }

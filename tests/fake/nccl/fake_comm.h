@@ -81,6 +81,9 @@ void fake_comm_await_stop(ncclComm_t comm); /* hangs as a kernel does */
 void fake_comm_await_idle(ncclComm_t comm, const char *function, bool with_jobs);
 void fake_comm_hold(ncclComm_t comm, int change);
 
+/* With FAKE_NCCL_SUMMARY=1: a line of counts, and one for each communicator of the list, on stderr. */
+void fake_summary_say(const struct ncclComm *comms);
+
 /* Fills in what is undefined from the parent (NULL: NCCL's defaults). What is out of range is an error. */
 ncclResult_t fake_config_read(ncclConfig_t *config, const ncclConfig_t *given, const ncclConfig_t *parent);
 

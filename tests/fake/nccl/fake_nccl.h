@@ -8,6 +8,7 @@
  *   FAKE_NCCL_RANK=r             this process, for faults and reports; else RANK, SLURM_PROCID
  *   FAKE_NCCL_FAIL=...           faults: "ncclAllReduce:3:ncclSystemError@rank=2;..." (fake_fault.c)
  *   FAKE_NCCL_VIOLATIONS=report  a broken contract does not change the exit status
+ *   FAKE_NCCL_SUMMARY=1          at the end, the counts and each communicator's configuration on stderr
  *   FAKE_NCCL_VERSION=21900      what ncclGetVersion() says; newer functions are violations
  *   FAKE_NCCL_ALLOW_SIZE1=1      communicators of one rank are no violation
  *   FAKE_NCCL_PROGRESS_US=n      how long a non-blocking call stays in progress at least (2000)
