@@ -139,6 +139,8 @@ static int run(struct dtrain_world *world, int seconds, struct dtrain_error *err
         rc = say_hello(&on, err);
     if (rc == 0 && seconds > 0)
         rc = stay(&on, seconds, err);
+    if (rc < 0) /* so that nobody waits for this rank */
+        dtrain_comms_revoke(world, err->text, NULL);
     if (dtrain_stream_destroy(on.stream, rc == 0 ? err : NULL) < 0)
         rc = -1;
     dtrain_memory_free(world, on.memory);

@@ -86,9 +86,12 @@ static int device_index(const struct dtrain_world *world)
 static int find_device(const struct dtrain_world *world, char name[DT_BACKEND_DEVICE_MAX],
                        struct dtrain_error *err)
 {
-    if (world->backend->device == NULL)
+    char who[DT_RANK_TEXT_MAX];
+
+    if (world->backend->device == NULL ||
+        world->backend->device(device_index(world), name, DT_BACKEND_DEVICE_MAX, err) == 0)
         return 0;
-    return world->backend->device(device_index(world), name, DT_BACKEND_DEVICE_MAX, err);
+    return dt_error_prefix(err, "%s", dt_rank_text(world->plan, world->rank, who, sizeof(who)));
 }
 
 /* Fills the card. -1: this rank cannot take part, which the card says. */

@@ -193,16 +193,25 @@ static int ask(struct dt_nccl_comm *comm, ncclResult_t *result, struct dtrain_er
     return rc;
 }
 
-int dt_nccl_comm_look(struct dt_nccl_comm *comm, const char *what, struct dtrain_error *err)
+int dt_nccl_comm_poll(struct dt_nccl_comm *comm, const char *what, bool *done, struct dtrain_error *err)
 {
     struct dtrain_error why;
     ncclResult_t result;
 
+    *done = false;
     if (ask(comm, &result, err) != 0)
         return -1;
     if (has_ended(comm, &why))
         return dt_nccl_comm_fail(comm, what, why.text, err);
-    return result == ncclSuccess || result == ncclInProgress ? 0 : fail_by(comm, result, what, err);
+    *done = result == ncclSuccess;
+    return *done || result == ncclInProgress ? 0 : fail_by(comm, result, what, err);
+}
+
+int dt_nccl_comm_look(struct dt_nccl_comm *comm, const char *what, struct dtrain_error *err)
+{
+    bool is_done;
+
+    return dt_nccl_comm_poll(comm, what, &is_done, err);
 }
 
 /* ---- In progress -------------------------------------------------------------- */

@@ -18,6 +18,8 @@ int dt_nccl_comm_fail(struct dt_nccl_comm *comm, const char *what, const char *w
 int dt_nccl_comm_check(struct dt_nccl_comm *comm, struct dtrain_error *err);
 /* The same, and looks first whether a member died or NCCL found something by itself. */
 int dt_nccl_comm_look(struct dt_nccl_comm *comm, const char *what, struct dtrain_error *err);
+/* The same while it is being made; *done: that has ended well. */
+int dt_nccl_comm_poll(struct dt_nccl_comm *comm, const char *what, bool *done, struct dtrain_error *err);
 
 /*
  * With comm->calls. result: of the call that what describes ("all_reduce #12");

@@ -85,14 +85,41 @@ static int start_all(struct dt_nccl *nccl, const struct dt_comm_request *request
     return rc;
 }
 
-/* A rank that does not come is not known to NCCL; who failed is known to the world. */
+/* One look at each. *late: one that is in progress, or NULL. */
+static int poll_all(struct dt_nccl_comm **comms, size_t n, struct dt_nccl_comm **late,
+                    struct dtrain_error *err)
+{
+    *late = NULL;
+    for (size_t i = 0; i < n; i++) {
+        bool is_done;
+
+        if (dt_nccl_comm_poll(comms[i], INIT, &is_done, err) != 0)
+            return -1;
+        if (!is_done)
+            *late = comms[i];
+    }
+    return 0;
+}
+
+/*
+ * A rank that does not come is not known to NCCL; who failed is known to the world.
+ * In turns: a member of one that gave up for another's sake is known there only.
+ */
 static int settle_all(struct dt_nccl_comm **comms, size_t n, const struct dt_deadline *deadline,
                       struct dtrain_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (dt_nccl_comm_settle(comms[i], ncclInProgress, INIT, deadline, err) != 0)
+    struct dt_nccl_comm *late;
+    unsigned turns = 0;
+
+    for (;;) {
+        if (poll_all(comms, n, &late, err) != 0)
             return -1;
-    return 0;
+        if (late == NULL)
+            return 0;
+        if (dt_deadline_passed(deadline))
+            return dt_nccl_comm_settle(late, ncclInProgress, INIT, deadline, err);
+        dt_nccl_pause(&turns);
+    }
 }
 
 static int compare_channels(const void *a, const void *b)

@@ -3,7 +3,7 @@ nccl_tests = tests/unit/comm_config_test
 TESTS += $(nccl_tests)
 check_PROGRAMS += $(nccl_tests)
 tests_unit_comm_config_test_LDADD = libdtcore.la
-EXTRA_DIST += tests/fake/nccl/math.c
+EXTRA_DIST += tests/fake/nccl/math.c tests/slurm/nccl_test.sh
 
 if DT_HAVE_NCCL
 # The module as it is, but that its kernels are the host's.

@@ -128,6 +128,12 @@ static void clear(struct run *run)
     data_clear(&run->data);
 }
 
+/* What was queued may wait for ranks that stopped, and they for this one. */
+static void give_up(struct dtrain_world *world, const struct dtrain_error *err)
+{
+    dtrain_comms_revoke(world, err->text[0] != '\0' ? err->text : "another rank failed", NULL);
+}
+
 static int run_in_world(struct dtrain_world *world, const struct options *options, struct dtrain_error *err)
 {
     struct run run = {.options = options};
@@ -139,6 +145,8 @@ static int run_in_world(struct dtrain_world *world, const struct options *option
         rc = prepare(&run, err);
     if (rc == 0)
         rc = train(&run, err);
+    if (rc != 0)
+        give_up(world, err);
     grid_settle(&run.grid);
     clear(&run);
     if (grid_close(&run.grid, rc == 0 ? err : NULL) != 0)

@@ -224,6 +224,10 @@ static const struct nccl_row rows[] = {
      .fail = "ncclCommInitRankConfig:1:async-ncclSystemError@rank=2"},
     {{FOUR("no id", ENOUGH_MS, body_init), .words = {"dtrain/tp/0: ncclGetUniqueId: "}},
      .fail = "ncclGetUniqueId:1:ncclSystemError@rank=0"},
+    {{.name = "a creation fails on one rank of several groups", .layout = {2, 2, 2, 1, 1},
+      .timeout_ms = ENOUGH_MS, .body = body_init, .backend = &nccl_double,
+      .words = {"ncclCommInitRankConfig on dtrain/"}},
+     .fail = "ncclCommInitRankConfig:1:ncclInvalidArgument@rank=2"},
     {{FOUR("a rank that never joins", INIT_MS, body_init),
       .words = {"ncclCommInitRankConfig on dtrain/tp/0: NCCL has it in progress for 4 s", ", on rank "}},
      .fail = "ncclCommInitRankConfig:1:never@rank=2"},
@@ -249,7 +253,7 @@ static const struct nccl_row rows[] = {
       .words = {"the first all-reduce on dtrain/tp/0: ", ", on rank "}},
      .fail = "ncclAllReduce:1:hang@rank=2"},
     {{FOUR("more ranks than devices", ENOUGH_MS, body_init),
-      .words = {"local rank ", " has no GPU: 2 visible; use --gpus-per-node=N"}},
+      .words = {" on n1: local rank ", " has no GPU: 2 visible; use --gpus-per-node=N"}},
      .variable = "FAKE_CUDA_DEVICES=2"},
 
     /* Each call of NCCL's and CUDA's fails on one rank: the operation is named on all. */
