@@ -6,6 +6,12 @@
 #include "runtime/thread.h"
 
 #define LOOK_MS 50 /* how often for deaths of other servers, which no session would notice */
+/*
+ * A server without workers that are alive ends its process, and then counts as dead,
+ * maybe before this one has noticed that the workers are.
+ */
+#define GRACE_MS 1000
+#define LOSS_MAX (DTRAIN_ERROR_MAX / 2) /* bytes of why a worker was lost, so that what follows has room */
 
 /* A server's death ends the training: its part of the parameters is gone. */
 static bool has_dead_server(const struct dtrain_ps *ps, struct dtrain_error *why)
@@ -37,12 +43,17 @@ static void wait_a_little(struct dtrain_ps *ps)
 /* Until nobody works any more, or the ps failed: then true. */
 static bool watch_over(struct dtrain_ps *ps)
 {
+    struct dt_deadline grace = {0};
     struct dtrain_error why;
     bool is_over = false, has_failed = false;
 
     while (!is_over) {
-        if (has_dead_server(ps, &why))
-            dt_ps_fail(ps, why.text);
+        if (has_dead_server(ps, &why)) {
+            if (grace.at_ns == 0)
+                grace = dt_deadline_after_ms(GRACE_MS);
+            if (dt_deadline_passed(&grace))
+                dt_ps_fail(ps, why.text);
+        }
         pthread_mutex_lock(&ps->lock);
         if (!ps->has_failed && dt_ps_clock_working(&ps->clock) > 0)
             wait_a_little(ps);
@@ -61,10 +72,6 @@ static bool has_leaver(const struct dtrain_ps *ps)
     return false;
 }
 
-/*
- * A server that lost every worker may have lost them to another server's end, the
- * news of which may take longer than the ends of connections.
- */
 static int conclude(struct dtrain_ps *ps, struct dtrain_error *err)
 {
     struct dtrain_error why;
@@ -75,10 +82,10 @@ static int conclude(struct dtrain_ps *ps, struct dtrain_error *err)
         return dt_error_set(err, "dtrain_ps_serve: %s", ps->failure.text);
     if (has_leaver(ps))
         return 0;
-    if (has_dead_server(ps, &why))
-        return dt_error_set(err, "dtrain_ps_serve: %s", why.text);
-    return dt_error_set(err, "dtrain_ps_serve: all %zu workers are lost, the last one: %s", ps->worker_count,
-                        ps->last_loss.text);
+    if (!has_dead_server(ps, &why))
+        why.text[0] = '\0';
+    return dt_error_set(err, "dtrain_ps_serve: all %zu workers are lost, the last one: %.*s%s%s", ps->worker_count,
+                        LOSS_MAX, ps->last_loss.text, why.text[0] != '\0' ? "; and " : "", why.text);
 }
 
 int dtrain_ps_serve(struct dtrain_ps *ps, struct dtrain_error *err)

@@ -233,14 +233,22 @@ static int serve_status(const struct request *request, struct dtrain_error *err)
     return dtrain_stream_synchronize(lane->stream, err);
 }
 
+/*
+ * A worker leaves twice: the second time it knows that all servers have heard the
+ * first. So a server whose workers are gone may end, and be taken for dead, while
+ * no other one still counts on it.
+ */
 static int serve_leave(const struct request *request, struct dtrain_error *err)
 {
     struct dt_ps_lane *lane = request->lane;
+    struct request again = {.lane = lane};
 
+    end_session(lane, DTRAIN_PS_HAS_LEFT, NULL);
     if (dtrain_send(lane->comm, lane->request, DT_PS_REQUEST_SIZE, DTRAIN_FLOAT64, DT_PS_WORKER_SEAT,
-                    lane->stream, err) < 0)
+                    lane->stream, err) < 0 ||
+        dtrain_stream_synchronize(lane->stream, err) < 0)
         return -1;
-    return dtrain_stream_synchronize(lane->stream, err);
+    return receive(&again, err);
 }
 
 static int (*const services[])(const struct request *request, struct dtrain_error *err) = {
@@ -261,6 +269,7 @@ void *dt_ps_session_run(void *argument)
         if (rc == 0)
             rc = services[request.kind](&request, &err);
     } while (rc == 0 && request.kind != DT_PS_LEAVE);
-    end_session(request.lane, rc == 0 ? DTRAIN_PS_HAS_LEFT : DTRAIN_PS_IS_LOST, rc == 0 ? NULL : err.text);
+    if (request.kind != DT_PS_LEAVE)
+        end_session(request.lane, DTRAIN_PS_IS_LOST, err.text);
     return NULL;
 }

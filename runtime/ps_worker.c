@@ -194,6 +194,15 @@ int dtrain_ps_wait(struct dtrain_ps *ps, struct dtrain_error *err)
     return check(ps, "dtrain_ps_wait", err) < 0 ? -1 : wait_all(ps, err);
 }
 
+/* All servers know by now; ps_session.c says why they are told. One that cannot be is about to end. */
+static void say_bye(const struct request *request)
+{
+    for (size_t i = 0; i < request->ps->lane_count; i++)
+        (void)send_request(request, &request->ps->lanes[i]);
+    for (size_t i = 0; i < request->ps->lane_count; i++)
+        (void)dtrain_stream_synchronize(request->ps->lanes[i].stream, NULL);
+}
+
 int dtrain_ps_leave(struct dtrain_ps *ps, struct dtrain_error *err)
 {
     struct request request = {ps, DT_PS_LEAVE, DT_PS_ALL, 0};
@@ -210,6 +219,7 @@ int dtrain_ps_leave(struct dtrain_ps *ps, struct dtrain_error *err)
     }
     if (wait_all(ps, err) < 0)
         return -1;
+    say_bye(&request);
     ps->has_left = true;
     return 0;
 }
