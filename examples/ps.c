@@ -160,11 +160,12 @@ static int check(struct fit *fit, struct dtrain_ps_status *status, int *lost, st
     if (dtrain_ps_status_get(fit->ps, status, err) < 0)
         return -1;
     far = distance(fit, status, lost);
-    printf("worker rank %d: %d of %d workers lost, off the closed form by %.1e\n", dtrain_rank(fit->world), *lost,
-           dtrain_ps_worker_count(fit->ps), far);
+    printf("worker rank %d: %d of %d workers lost, off the closed form by %.1e\n", dtrain_rank(fit->world),
+           *lost, dtrain_ps_worker_count(fit->ps), far);
     if (far <= TOLERANCE)
         return 0;
-    snprintf(err->text, sizeof(err->text), "the fit is off the closed form by %g: expected %g or less", far, TOLERANCE);
+    snprintf(err->text, sizeof(err->text), "the fit is off the closed form by %g: expected %g or less", far,
+             TOLERANCE);
     return -1;
 }
 

@@ -72,7 +72,7 @@ struct dtrain_ps_update {
     uint64_t number; /* updates of the piece, from 1; with staleness 0 the step */
     int worker;      /* whose gradient it is, a world rank; -1: that of all, with staleness 0 */
     int gradients;   /* how many are in it */
-    void *weight;    /* to be changed; float64 for float64 parameters, else float32; in the backend's memory */
+    void *weight; /* to be changed; float64 for float64 parameters, else float32; in the backend's memory */
     void *gradient;  /* may be changed */
     enum dtrain_type type; /* of both */
     struct dtrain_stream *stream; /* on which it is to be queued */
@@ -178,7 +178,8 @@ int dtrain_ps_serve(struct dtrain_ps *ps, struct dtrain_error *err);
  * dtrain_ps_wait(), and ends this worker's part in the training: a server died, or
  * failed. dtrain_stream_synchronize(stream) does not tell of it.
  */
-int dtrain_ps_push(struct dtrain_ps *ps, uint64_t step, struct dtrain_stream *stream, struct dtrain_error *err);
+int dtrain_ps_push(struct dtrain_ps *ps, uint64_t step, struct dtrain_stream *stream,
+                   struct dtrain_error *err);
 int dtrain_ps_pull(struct dtrain_ps *ps, struct dtrain_stream *stream, struct dtrain_error *err);
 
 /* The same with parameter `index` alone; workers may differ in the order of their calls. */

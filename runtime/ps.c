@@ -48,8 +48,9 @@ static int check_buffers(const struct dtrain_ps *ps, struct dtrain_error *err)
         const struct dtrain_ps_parameter *p = &ps->parameters[i];
 
         if (p->count > 0 && (p->value == NULL || p->gradient == NULL))
-            return dt_error_set(err, "dtrain_ps_create: parameter %zu (%s): %s is NULL on a worker: give its address",
-                                i, p->name, p->value == NULL ? "value" : "gradient");
+            return dt_error_set(
+                err, "dtrain_ps_create: parameter %zu (%s): %s is NULL on a worker: give its address", i,
+                p->name, p->value == NULL ? "value" : "gradient");
     }
     return 0;
 }

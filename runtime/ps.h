@@ -37,7 +37,7 @@ struct dt_ps_lane {
     double *request;                    /* in the backend's memory */
     double *answer;                     /* the same, for the status of all workers */
     struct dtrain_transfer *transfers;  /* [n of the longest] */
-    char *slots;                        /* on servers: this worker's gradients, or values on their way to it */
+    char *slots; /* on servers: this worker's gradients, or values on their way to it */
     bool has_failed;                    /* on workers */
     pthread_t thread;                   /* on servers */
 };
@@ -88,8 +88,8 @@ struct dtrain_ps {
 bool dt_ps_type_is_float(enum dtrain_type type);
 
 /* What dtrain_ps_create() is called with. */
-int dt_ps_check(const struct dtrain_ps_parameter *parameters, size_t n, const struct dtrain_ps_options *options,
-                struct dtrain_error *err);
+int dt_ps_check(const struct dtrain_ps_parameter *parameters, size_t n,
+                const struct dtrain_ps_options *options, struct dtrain_error *err);
 
 /* Who of the members of comm is what. */
 int dt_ps_roles(struct dtrain_ps *ps, const struct dtrain_comm *comm, struct dtrain_error *err);

@@ -36,17 +36,18 @@ static int differing_options(const struct dtrain_ps *ps, const struct dtrain_com
     const struct dtrain_ps_options *o = &ps->options;
     int rank = dtrain_comm_member(comm, odd);
 
-    return dt_error_set(err,
-                        "dtrain_ps_create: rank %d on %s has other options than rank %d (here: %zu servers, the "
-                        "first one rank %d, staleness %d, sum %d, rule %d, lr %g, momentum %g, beta1 %g, beta2 "
-                        "%g, epsilon %g, decay %g): give all ranks the same",
-                        rank, dtrain_node_name(ps->world, rank), dtrain_comm_member(comm, usual),
-                        ps->server_count, ps->servers[0], o->staleness, o->sum, (int)o->rule, o->lr, o->momentum,
-                        o->beta1, o->beta2, o->epsilon, o->decay);
+    return dt_error_set(
+        err,
+        "dtrain_ps_create: rank %d on %s has other options than rank %d (here: %zu servers, the "
+        "first one rank %d, staleness %d, sum %d, rule %d, lr %g, momentum %g, beta1 %g, beta2 "
+        "%g, epsilon %g, decay %g): give all ranks the same",
+        rank, dtrain_node_name(ps->world, rank), dtrain_comm_member(comm, usual), ps->server_count,
+        ps->servers[0], o->staleness, o->sum, (int)o->rule, o->lr, o->momentum, o->beta1, o->beta2,
+        o->epsilon, o->decay);
 }
 
-static int differing_parameter(const struct dtrain_ps *ps, const struct dtrain_comm *comm, size_t index, int odd,
-                               int usual, struct dtrain_error *err)
+static int differing_parameter(const struct dtrain_ps *ps, const struct dtrain_comm *comm, size_t index,
+                               int odd, int usual, struct dtrain_error *err)
 {
     int rank = dtrain_comm_member(comm, odd);
     char here[DTRAIN_ERROR_MAX / 2] = "there is none";
@@ -57,10 +58,11 @@ static int differing_parameter(const struct dtrain_ps *ps, const struct dtrain_c
         snprintf(here, sizeof(here), "it is %s, %zu of %s, gradient in %s", p->name, p->count,
                  dt_type_name(p->type), dt_type_name(p->gradient_type));
     }
-    return dt_error_set(err,
-                        "dtrain_ps_create: rank %d on %s registered parameter %zu otherwise than rank %d (here "
-                        "%s): register the same on all ranks",
-                        rank, dtrain_node_name(ps->world, rank), index, dtrain_comm_member(comm, usual), here);
+    return dt_error_set(
+        err,
+        "dtrain_ps_create: rank %d on %s registered parameter %zu otherwise than rank %d (here "
+        "%s): register the same on all ranks",
+        rank, dtrain_node_name(ps->world, rank), index, dtrain_comm_member(comm, usual), here);
 }
 
 /* Numbers of all ranks: own[n] and all[n * size] in one piece of memory, which the caller frees. */
@@ -91,7 +93,8 @@ static int name_difference(const struct dtrain_ps *ps, const struct dt_dp_exchan
 
     if (all == NULL)
         return -1;
-    while (i < most && (odd = dt_dp_exchange_odd(all + i, most, dtrain_comm_size(exchange->comm), &usual)) < 0)
+    while (i < most &&
+           (odd = dt_dp_exchange_odd(all + i, most, dtrain_comm_size(exchange->comm), &usual)) < 0)
         i++;
     free(all);
     return odd < 0 ? dt_error_set(err, "dtrain_ps_create: the ranks' lists of parameters differ")

@@ -81,8 +81,8 @@ static int check_factor(const char *name, double value, double least, double end
 {
     if (value >= least && value < end)
         return 0;
-    return dt_error_set(err, "dtrain_ps_create: %s is %g: expected %g or more, less than %g", name, value, least,
-                        end);
+    return dt_error_set(err, "dtrain_ps_create: %s is %g: expected %g or more, less than %g", name, value,
+                        least, end);
 }
 
 static int check_options(const struct dtrain_ps_options *o, struct dtrain_error *err)
@@ -95,16 +95,18 @@ static int check_options(const struct dtrain_ps_options *o, struct dtrain_error 
     if (o->rule == DTRAIN_PS_USER && o->update == NULL)
         return dt_error_set(err, "dtrain_ps_create: rule DTRAIN_PS_USER needs update, which is NULL");
     if (o->servers != NULL && o->server_count == 0)
-        return dt_error_set(err, "dtrain_ps_create: servers is given but server_count is 0: there is no server");
-    if (check_factor("lr", o->lr, 0, HUGE_VAL, err) < 0 || check_factor("decay", o->decay, 0, HUGE_VAL, err) < 0 ||
-        check_factor("momentum", o->momentum, 0, 1, err) < 0 || check_factor("beta1", o->beta1, 0, 1, err) < 0 ||
-        check_factor("beta2", o->beta2, 0, 1, err) < 0)
+        return dt_error_set(err,
+                            "dtrain_ps_create: servers is given but server_count is 0: there is no server");
+    if (check_factor("lr", o->lr, 0, HUGE_VAL, err) < 0 ||
+        check_factor("decay", o->decay, 0, HUGE_VAL, err) < 0 ||
+        check_factor("momentum", o->momentum, 0, 1, err) < 0 ||
+        check_factor("beta1", o->beta1, 0, 1, err) < 0 || check_factor("beta2", o->beta2, 0, 1, err) < 0)
         return -1;
     return check_factor("epsilon", o->epsilon, 0, HUGE_VAL, err);
 }
 
-int dt_ps_check(const struct dtrain_ps_parameter *parameters, size_t n, const struct dtrain_ps_options *options,
-                struct dtrain_error *err)
+int dt_ps_check(const struct dtrain_ps_parameter *parameters, size_t n,
+                const struct dtrain_ps_options *options, struct dtrain_error *err)
 {
     size_t left = BYTES_MAX, count = 0;
 

@@ -62,7 +62,8 @@ bool dt_ps_clock_may_go(const struct dt_ps_clock *clock, size_t worker, size_t p
 {
     uint64_t least = slowest(clock, piece), own = dt_ps_clock_pushed(clock, worker, piece);
 
-    return clock->staleness == DTRAIN_PS_UNBOUNDED || own <= least || own - least <= (uint64_t)clock->staleness;
+    return clock->staleness == DTRAIN_PS_UNBOUNDED || own <= least ||
+           own - least <= (uint64_t)clock->staleness;
 }
 
 bool dt_ps_clock_is_complete(const struct dt_ps_clock *clock, size_t piece)

@@ -7,7 +7,7 @@
 #include "ps.h"
 #include "world_ids.h"
 
-/* Above all bits that other channels use. The server's number, then the worker's, is also the order to greet in. */
+/* Above all bits that other channels use. Server, then worker: also the order in which ranks greet. */
 #define CHANNEL_OF_LANES (UINT64_C(1) << 63)
 #define SET_SHIFT 44
 #define SET_MASK 0xffffu
@@ -15,7 +15,8 @@
 
 static uint64_t channel_of(const struct dtrain_ps *ps, const struct dt_ps_lane *lane, uint32_t set)
 {
-    uint64_t server = ps->is_server ? ps->self : lane->number, worker = ps->is_server ? lane->number : ps->self;
+    uint64_t server = ps->is_server ? ps->self : lane->number;
+    uint64_t worker = ps->is_server ? lane->number : ps->self;
 
     return CHANNEL_OF_LANES | (uint64_t)(set & SET_MASK) << SET_SHIFT | server << SERVER_SHIFT | worker;
 }
@@ -39,8 +40,8 @@ static void request_fill(const struct dtrain_ps *ps, struct dt_ps_lane *lane, ui
 }
 
 /* Servers take their workers in order, and workers their servers: nobody waits in a circle. */
-static int exchange_ids(struct dtrain_ps *ps, struct dt_comm_request *request, const struct dt_deadline *deadline,
-                        struct dtrain_error *err)
+static int exchange_ids(struct dtrain_ps *ps, struct dt_comm_request *request,
+                        const struct dt_deadline *deadline, struct dtrain_error *err)
 {
     if (dt_world_ids_alloc(ps->world, request, err) < 0 || dt_world_ids_make(ps->world, request, err) < 0 ||
         dt_world_ids_exchange(ps->world, request, deadline, err) < 0)
@@ -110,9 +111,11 @@ static int lane_open(struct dtrain_ps *ps, struct dt_ps_lane *lane, struct dtrai
 
     lane->transfers = calloc(pieces + 1, sizeof(*lane->transfers));
     if (lane->transfers == NULL)
-        return dt_error_memory(err, pieces * sizeof(*lane->transfers), "the transfers of a server and a worker");
+        return dt_error_memory(err, pieces * sizeof(*lane->transfers),
+                               "the transfers of a server and a worker");
     if (dtrain_stream_create(ps->world, &lane->stream, err) < 0 ||
-        dtrain_memory_alloc(ps->world, DT_PS_REQUEST_SIZE * sizeof(*lane->request), (void **)&lane->request, err) < 0)
+        dtrain_memory_alloc(ps->world, DT_PS_REQUEST_SIZE * sizeof(*lane->request), (void **)&lane->request,
+                            err) < 0)
         return -1;
     return dtrain_memory_alloc(ps->world, answer, (void **)&lane->answer, err);
 }

@@ -140,7 +140,8 @@ static int take(struct dtrain_ps *ps, struct dt_ps_lane *lane, struct dtrain_err
         lane->transfers[i] = (struct dtrain_transfer){.peer = DT_PS_WORKER_SEAT, .type = part->type,
                                                       .count = part->piece.count, .buf = part->value};
     }
-    if (ps->part_count > 0 && dtrain_transfer(lane->comm, lane->transfers, ps->part_count, lane->stream, err) < 0)
+    if (ps->part_count > 0 &&
+        dtrain_transfer(lane->comm, lane->transfers, ps->part_count, lane->stream, err) < 0)
         return -1;
     for (size_t i = 0; i < ps->part_count; i++)
         if (widen(&ps->parts[i], lane->stream, err) < 0)

@@ -19,7 +19,7 @@ static size_t end_of(size_t total, size_t s, size_t servers)
     return total / servers * (s + 1) + total % servers * (s + 1) / servers;
 }
 
-/* How many of `left` elements go to a server with room for so many bytes; rounded up, so the first gets some. */
+/* How many of `left` elements go to a server with so many bytes of room; up, so that the first gets some. */
 static size_t elements_of(size_t room, size_t size, size_t left)
 {
     size_t blocks = (room + DT_PS_BLOCK * size - 1) / (DT_PS_BLOCK * size);
@@ -27,7 +27,8 @@ static size_t elements_of(size_t room, size_t size, size_t left)
     return blocks > left / DT_PS_BLOCK ? left : blocks * DT_PS_BLOCK;
 }
 
-static void cut(struct dt_ps_plan *plan, const struct dtrain_ps_parameter *parameters, size_t n, size_t servers)
+static void cut(struct dt_ps_plan *plan, const struct dtrain_ps_parameter *parameters, size_t n,
+                size_t servers)
 {
     size_t total = total_bytes(parameters, n), at = 0, server = 0, used = 0;
 

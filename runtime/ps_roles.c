@@ -35,11 +35,12 @@ static int take_list(struct dtrain_ps *ps, const struct dtrain_comm *comm, struc
         int rank = o->servers[i];
 
         if (!is_member(comm, rank))
-            return dt_error_set(err,
-                                "dtrain_ps_create: servers[%zu] is %d: no rank of this world of %d that is alive",
-                                i, rank, dtrain_size(ps->world));
+            return dt_error_set(
+                err, "dtrain_ps_create: servers[%zu] is %d: no rank of this world of %d that is alive", i,
+                rank, dtrain_size(ps->world));
         if (is_server(ps, rank))
-            return dt_error_set(err, "dtrain_ps_create: servers[%zu] is %d, which is a server already", i, rank);
+            return dt_error_set(err, "dtrain_ps_create: servers[%zu] is %d, which is a server already", i,
+                                rank);
         ps->servers[ps->server_count++] = rank;
     }
     return 0;
@@ -113,9 +114,10 @@ int dt_ps_roles(struct dtrain_ps *ps, const struct dtrain_comm *comm, struct dtr
     ps->options.servers = NULL;
     take_workers(ps, comm);
     if (ps->worker_count == 0)
-        return dt_error_set(err,
-                            "dtrain_ps_create: all %zu ranks are servers: there is no worker; start more tasks, "
-                            "or give a smaller server_count",
-                            size);
+        return dt_error_set(
+            err,
+            "dtrain_ps_create: all %zu ranks are servers: there is no worker; start more tasks, "
+            "or give a smaller server_count",
+            size);
     return 0;
 }

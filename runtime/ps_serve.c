@@ -84,8 +84,9 @@ static int conclude(struct dtrain_ps *ps, struct dtrain_error *err)
         return 0;
     if (!has_dead_server(ps, &why))
         why.text[0] = '\0';
-    return dt_error_set(err, "dtrain_ps_serve: all %zu workers are lost, the last one: %.*s%s%s", ps->worker_count,
-                        LOSS_MAX, ps->last_loss.text, why.text[0] != '\0' ? "; and " : "", why.text);
+    return dt_error_set(err, "dtrain_ps_serve: all %zu workers are lost, the last one: %.*s%s%s",
+                        ps->worker_count, LOSS_MAX, ps->last_loss.text, why.text[0] != '\0' ? "; and " : "",
+                        why.text);
 }
 
 int dtrain_ps_serve(struct dtrain_ps *ps, struct dtrain_error *err)
@@ -97,7 +98,8 @@ int dtrain_ps_serve(struct dtrain_ps *ps, struct dtrain_error *err)
         return dt_error_set(err, "dtrain_ps_serve: rank %d is a worker: only servers serve",
                             dtrain_rank(ps->world));
     if (ps->has_served)
-        return dt_error_set(err, "dtrain_ps_serve: this server has served already: its workers left or are lost");
+        return dt_error_set(err,
+                            "dtrain_ps_serve: this server has served already: its workers left or are lost");
     ps->has_served = true;
     while (started < ps->lane_count && dt_thread_start(&ps->lanes[started].thread, dt_ps_session_run,
                                                        &ps->lanes[started], "a worker's thread", &why) == 0)

@@ -14,8 +14,8 @@ void dt_ps_fail(struct dtrain_ps *ps, const char *text)
     pthread_mutex_unlock(&ps->lock);
 }
 
-static void watch(const struct dt_ps_lane *lane, enum dtrain_ps_event_kind kind, const struct dt_ps_piece *piece,
-                  uint64_t step, const char *reason)
+static void watch(const struct dt_ps_lane *lane, enum dtrain_ps_event_kind kind,
+                  const struct dt_ps_piece *piece, uint64_t step, const char *reason)
 {
     const struct dtrain_ps_options *o = &lane->ps->options;
     struct dtrain_ps_event event = {.kind = kind, .worker = lane->peer, .step = step, .reason = reason};
@@ -177,7 +177,10 @@ static int serve_push(const struct request *request, struct dtrain_error *err)
 
 /* ---- Pull ----------------------------------------------------------------------------- */
 
-/* With the lock held: values as they are after the updates so far, so that later ones need not wait for this worker. */
+/*
+ * With the lock held: values as they are after the updates so far. The later ones
+ * then need not wait for this worker.
+ */
 static int copy_values(const struct request *request, struct dtrain_error *err)
 {
     struct dt_ps_lane *lane = request->lane;
@@ -187,8 +190,8 @@ static int copy_values(const struct request *request, struct dtrain_error *err)
         const struct dt_ps_part *part = &ps->parts[i];
 
         watch(lane, DTRAIN_PS_PULLED, &part->piece, dt_ps_clock_pushed(&ps->clock, lane->number, i), NULL);
-        if (dtrain_copy(lane->slots + part->slot_at, part->value, part->piece.count * dtrain_type_size(part->type),
-                        ps->stream, err) < 0)
+        if (dtrain_copy(lane->slots + part->slot_at, part->value,
+                        part->piece.count * dtrain_type_size(part->type), ps->stream, err) < 0)
             return -1;
     }
     return dtrain_stream_wait(lane->stream, ps->stream, err);

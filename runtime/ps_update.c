@@ -6,8 +6,8 @@
 /* ---- Arithmetic --------------------------------------------------------------- */
 
 /* to = or += by * from, both of state_type. */
-static int scale(const struct dtrain_ps *ps, const struct dt_ps_part *part, void *to, const void *from, double by,
-                 bool accumulate, struct dtrain_error *err)
+static int scale(const struct dtrain_ps *ps, const struct dt_ps_part *part, void *to, const void *from,
+                 double by, bool accumulate, struct dtrain_error *err)
 {
     struct dt_math math = {.kind = DT_MATH_SCALE,
                            .scale = {.to = to, .from = from, .to_type = part->state_type,
@@ -18,8 +18,8 @@ static int scale(const struct dtrain_ps *ps, const struct dt_ps_part *part, void
 }
 
 /* sum = or += a worker's gradient. */
-static int add_gradient(const struct dtrain_ps *ps, const struct dt_ps_part *part, size_t worker, bool accumulate,
-                        struct dtrain_error *err)
+static int add_gradient(const struct dtrain_ps *ps, const struct dt_ps_part *part, size_t worker,
+                        bool accumulate, struct dtrain_error *err)
 {
     struct dt_math math = {.kind = DT_MATH_SCALE,
                            .scale = {.to = ps->sum, .from = ps->lanes[worker].slots + part->slot_at,
@@ -32,8 +32,12 @@ static int add_gradient(const struct dtrain_ps *ps, const struct dt_ps_part *par
 static int narrow(const struct dtrain_ps *ps, const struct dt_ps_part *part, struct dtrain_error *err)
 {
     struct dt_math math = {.kind = DT_MATH_SCALE,
-                           .scale = {.to = part->value, .from = part->weight, .to_type = part->type,
-                                     .from_type = part->state_type, .n = part->piece.count, .by = {.factor = 1}}};
+                           .scale = {.to = part->value,
+                                     .from = part->weight,
+                                     .to_type = part->type,
+                                     .from_type = part->state_type,
+                                     .n = part->piece.count,
+                                     .by = {.factor = 1}}};
 
     return part->weight == part->value ? 0 : dt_math_enqueue(&math, ps->stream, err);
 }
@@ -117,7 +121,8 @@ static int apply(struct dtrain_ps *ps, size_t index, int gradients, int worker, 
         .stream = ps->stream,
     };
 
-    if (!ps->options.sum && gradients > 1 && scale(ps, part, ps->sum, ps->sum, 1.0 / gradients, false, err) < 0)
+    if (!ps->options.sum && gradients > 1 &&
+        scale(ps, part, ps->sum, ps->sum, 1.0 / gradients, false, err) < 0)
         return -1;
     if (rules[ps->options.rule](ps, part, &update, err) < 0)
         return -1;

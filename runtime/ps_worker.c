@@ -41,8 +41,9 @@ struct request {
 
 static int write_word(struct dt_ps_lane *lane, int word, double value)
 {
-    struct dt_math math = {.kind = DT_MATH_FILL,
-                           .fill = {.x = lane->request + word, .type = DTRAIN_FLOAT64, .n = 1, .value = value}};
+    struct dt_math math = {
+        .kind = DT_MATH_FILL,
+        .fill = {.x = lane->request + word, .type = DTRAIN_FLOAT64, .n = 1, .value = value}};
 
     return dt_math_enqueue(&math, lane->stream, &lane->ps->failure);
 }
@@ -115,10 +116,13 @@ static int check_call(struct dtrain_ps *ps, const char *function, const struct d
 {
     if (check(ps, function, err) < 0)
         return -1;
-    return stream != NULL ? 0 : dt_error_set(err, "%s: stream is NULL: create one with dtrain_stream_create()", function);
+    return stream != NULL
+               ? 0
+               : dt_error_set(err, "%s: stream is NULL: create one with dtrain_stream_create()", function);
 }
 
-static int check_index(const struct dtrain_ps *ps, const char *function, size_t index, struct dtrain_error *err)
+static int check_index(const struct dtrain_ps *ps, const char *function, size_t index,
+                       struct dtrain_error *err)
 {
     return index < ps->n ? 0 : dt_error_set(err, "%s: index is %zu: %zu parameters were registered", function,
                                             index, ps->n);
@@ -134,7 +138,8 @@ static int check_step(const struct dtrain_ps *ps, const char *function, size_t i
                         (unsigned long long)ps->pushed[index], (unsigned long long)ps->pushed[index] + 1);
 }
 
-int dtrain_ps_push(struct dtrain_ps *ps, uint64_t step, struct dtrain_stream *stream, struct dtrain_error *err)
+int dtrain_ps_push(struct dtrain_ps *ps, uint64_t step, struct dtrain_stream *stream,
+                   struct dtrain_error *err)
 {
     struct request request = {ps, DT_PS_PUSH, DT_PS_ALL, step};
 
@@ -240,7 +245,8 @@ static int ask(struct dtrain_ps *ps, struct dtrain_ps_status *status, struct dtr
     for (size_t w = 0; w < ps->worker_count; w++) {
         double words[DT_PS_ANSWER_SIZE];
 
-        if (dtrain_copy(words, lane->answer + w * DT_PS_ANSWER_SIZE, sizeof(words), lane->stream, &ps->failure) < 0 ||
+        if (dtrain_copy(words, lane->answer + w * DT_PS_ANSWER_SIZE, sizeof(words), lane->stream,
+                        &ps->failure) < 0 ||
             dtrain_stream_synchronize(lane->stream, &ps->failure) < 0)
             return fail(ps, err);
         status[w] = (struct dtrain_ps_status){ps->workers[w], (enum dtrain_ps_state)words[DT_PS_ANSWER_STATE],
@@ -255,7 +261,8 @@ int dtrain_ps_status_get(struct dtrain_ps *ps, struct dtrain_ps_status *status, 
         return ask(ps, status, err);
     pthread_mutex_lock(&ps->lock);
     for (size_t w = 0; w < ps->worker_count; w++)
-        status[w] = (struct dtrain_ps_status){ps->workers[w], ps->clock.state[w], dt_ps_clock_steps(&ps->clock, w)};
+        status[w] = (struct dtrain_ps_status){ps->workers[w], ps->clock.state[w],
+                                              dt_ps_clock_steps(&ps->clock, w)};
     pthread_mutex_unlock(&ps->lock);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Parameter servers on a real cluster: the fit is that of the closed form; a worker that is killed does not stop
-# the others, a server that is killed is named to all.
+# Parameter servers on a real cluster: the fit is that of the closed form; a worker that is killed does not
+# stop the others, a server that is killed is named to all.
 set -u
 # shellcheck source=tests/slurm/lib.sh
 . "$(dirname "$0")/lib.sh"

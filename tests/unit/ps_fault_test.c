@@ -80,7 +80,8 @@ static int check_status(const struct death_row *row, struct dtrain_ps *ps, struc
     for (int w = 0; w < dtrain_ps_worker_count(ps); w++) {
         bool is_victim = (uint32_t)status[w].rank == row->fork.odd;
 
-        if ((status[w].state == DTRAIN_PS_IS_LOST) != is_victim || (is_victim && status[w].steps != row->dies_at))
+        if ((status[w].state == DTRAIN_PS_IS_LOST) != is_victim ||
+            (is_victim && status[w].steps != row->dies_at))
             return snprintf(err->text, sizeof(err->text), "status: rank %d is in state %d after %d steps",
                             status[w].rank, (int)status[w].state, (int)status[w].steps) * 0 - 1;
     }
@@ -107,7 +108,8 @@ static void die_as_server(void *context, const struct dtrain_ps_event *event)
         raise(SIGKILL);
 }
 
-static int run_rank(const struct death_row *row, struct dtrain_world *world, int rank, struct dtrain_error *err)
+static int run_rank(const struct death_row *row, struct dtrain_world *world, int rank,
+                    struct dtrain_error *err)
 {
     static struct ps_side side;
     static struct ps_model model;
@@ -165,25 +167,31 @@ static int update_fails(void *context, const struct dtrain_ps_update *update, st
 #define DIES(rank) .odd = rank, .killed = 1u << (rank)
 
 static const struct death_row death_rows[] = {
-    {{"a worker dies", LAYOUT(1, 5), .words = {"well: ", "rank 3 on n1 died"}, DIES(3)}, {0, 1}, 2, 0, 5, false, NULL},
-    {{"the first worker dies after its first step", LAYOUT(1, 4), .words = {"well: ", "rank 1 on n1 died"}, DIES(1)},
+    {{"a worker dies", LAYOUT(1, 5), .words = {"well: ", "rank 3 on n1 died"}, DIES(3)},
+     {0, 1}, 2, 0, 5, false, NULL},
+    {{"the first worker dies after its first step", LAYOUT(1, 4),
+      .words = {"well: ", "rank 1 on n1 died"}, DIES(1)},
      {0}, 1, 0, 1, false, NULL},
     {{"a worker dies that leads its node, and the tree", LAYOUT(2, 2),
       .words = {"well: ", "died"}, DIES(0)}, {1, 3}, 2, 0, 4, false, NULL},
-    {{"a worker dies that leads another node", LAYOUT(2, 3), .words = {"well: ", "rank 3 on n2 died"}, DIES(3)},
+    {{"a worker dies that leads another node", LAYOUT(2, 3),
+      .words = {"well: ", "rank 3 on n2 died"}, DIES(3)},
      {0, 1}, 2, 0, 4, false, NULL},
     {{"one of two workers dies", LAYOUT(1, 3), .words = {"well: ", "rank 2 on n1 died"}, DIES(2)},
      {0}, 1, 0, 6, false, NULL},
     {{"a worker dies, with staleness", LAYOUT(1, 4), .words = {"well: ", "rank 2 on n1 died"}, DIES(2)},
      {0}, 1, 2, 5, false, NULL},
-    {{"the only worker dies", LAYOUT(1, 3), .words = {"failed: dtrain_ps_serve: all 1 workers are lost", "rank 2 on n1"},
+    {{"the only worker dies", LAYOUT(1, 3),
+      .words = {"failed: dtrain_ps_serve: all 1 workers are lost", "rank 2 on n1"},
       DIES(2)}, {0, 1}, 2, 0, 5, false, NULL},
-    {{"a server dies", LAYOUT(1, 5), .words = {"failed: ", "rank 1 on n1 died"}, DIES(1)}, {0, 1}, 2, 0, 5, true, NULL},
+    {{"a server dies", LAYOUT(1, 5), .words = {"failed: ", "rank 1 on n1 died"}, DIES(1)},
+     {0, 1}, 2, 0, 5, true, NULL},
     {{"a server dies that leads its node", LAYOUT(2, 2), .words = {"failed: ", "rank 2 on n2 died"}, DIES(2)},
      {0, 2}, 2, 0, 5, true, NULL},
     {{"a server dies in the first step", LAYOUT(1, 4), .words = {"failed: ", "rank 0 on n1 died"}, DIES(0)},
      {0, 1}, 2, 0, 1, true, NULL},
-    {{"the only server dies", LAYOUT(1, 3), .words = {"failed: ", "rank 0 on n1 died"}, DIES(0)}, {0}, 1, 0, 3, true, NULL},
+    {{"the only server dies", LAYOUT(1, 3), .words = {"failed: ", "rank 0 on n1 died"}, DIES(0)},
+     {0}, 1, 0, 3, true, NULL},
     {{"a server dies, with staleness", LAYOUT(1, 5), .words = {"failed: ", "rank 1 on n1 died"}, DIES(1)},
      {0, 1, 2}, 3, 2, 5, true, NULL},
     {{"an update fails on one server", LAYOUT(1, 4), .words = {"failed: ", "the table is full"}, .odd = 99},
@@ -208,7 +216,8 @@ struct bad_row {
 static const struct bad_row bad_rows[] = {
     {{"no worker", LAYOUT(1, 2), .words = {"all 2 ranks are servers: there is no worker"}, ALL},
      {.server_count = 2}, TWO},
-    {{"one rank alone", LAYOUT(1, 1), .words = {"all 1 ranks are servers: there is no worker"}, ALL}, {0}, TWO},
+    {{"one rank alone", LAYOUT(1, 1), .words = {"all 1 ranks are servers: there is no worker"}, ALL},
+     {0}, TWO},
     {{"no worker beside the list", LAYOUT(1, 2), .words = {"there is no worker"}, ALL},
      {.servers = (int[]){1, 0}, .server_count = 2}, TWO},
     {{"no server", LAYOUT(1, 2), .words = {"server_count is 0: there is no server"}, ALL},
@@ -217,11 +226,13 @@ static const struct bad_row bad_rows[] = {
      {.server_count = 3}, TWO},
     {{"a server twice", LAYOUT(1, 3), .words = {"servers[1] is 2, which is a server already"}, ALL},
      {.servers = (int[]){2, 2}, .server_count = 2}, TWO},
-    {{"a server that there is not", LAYOUT(1, 3), .words = {"servers[1] is 3: no rank of this world of 3"}, ALL},
+    {{"a server that there is not", LAYOUT(1, 3),
+      .words = {"servers[1] is 3: no rank of this world of 3"}, ALL},
      {.servers = (int[]){2, 3}, .server_count = 2}, TWO},
     {{"a parameter twice", LAYOUT(1, 2), .words = {"two parameters are called a"}, ALL},
      {0}, {P("a", 8), P("a", 8)}, 2},
-    {{"no parameters", LAYOUT(1, 2), .words = {"there are no parameters (n is 0)"}, ALL}, {0}, {P("a", 8)}, 0},
+    {{"no parameters", LAYOUT(1, 2), .words = {"there are no parameters (n is 0)"}, ALL},
+     {0}, {P("a", 8)}, 0},
     {{"empty parameters only", LAYOUT(1, 2), .words = {"all 2 parameters have a count of 0"}, ALL},
      {0}, {P("a", 0), P("b", 0)}, 2},
     {{"no name", LAYOUT(1, 2), .words = {"parameter 1 has no name"}, ALL}, {0}, {P("a", 8), P("", 8)}, 2},
@@ -232,25 +243,31 @@ static const struct bad_row bad_rows[] = {
     {{"too many elements", LAYOUT(1, 2), .words = {"more than memory can hold"}, ALL},
      {0}, {P("a", SIZE_MAX / 8)}, 1},
     {{"a negative staleness", LAYOUT(1, 2), .words = {"staleness is -2"}, ALL}, {.staleness = -2}, TWO},
-    {{"a rule that there is not", LAYOUT(1, 2), .words = {"rule is 7"}, ALL}, {.rule = (enum dtrain_ps_rule)7}, TWO},
-    {{"no rule of the user's", LAYOUT(1, 2), .words = {"update, which is NULL"}, ALL}, {.rule = DTRAIN_PS_USER}, TWO},
+    {{"a rule that there is not", LAYOUT(1, 2), .words = {"rule is 7"}, ALL},
+     {.rule = (enum dtrain_ps_rule)7}, TWO},
+    {{"no rule of the user's", LAYOUT(1, 2), .words = {"update, which is NULL"}, ALL},
+     {.rule = DTRAIN_PS_USER}, TWO},
     {{"momentum 1", LAYOUT(1, 2), .words = {"momentum is 1: expected 0 or more, less than 1"}, ALL},
      {.momentum = 1}, TWO},
-    {{"a worker's count", LAYOUT(1, 4), .words = {"rank 2 on n1 registered parameter 1 otherwise than rank 0"},
+    {{"a worker's count", LAYOUT(1, 4),
+      .words = {"rank 2 on n1 registered parameter 1 otherwise than rank 0"},
       .odd = 2}, {0}, {P("a", 8), P("b", 6)}, 2},
-    {{"a server's count", LAYOUT(1, 4), .words = {"rank 0 on n1 registered parameter 1 otherwise than rank 1"},
+    {{"a server's count", LAYOUT(1, 4),
+      .words = {"rank 0 on n1 registered parameter 1 otherwise than rank 1"},
       .odd = 0}, {0}, {P("a", 8), P("b", 6)}, 2},
     {{"another name", LAYOUT(2, 2), .words = {"rank 3 on n2 registered parameter 0 otherwise than rank 0"},
       .odd = 3}, {0}, {P("c", 8), P("b", 5)}, 2},
     {{"another type", LAYOUT(1, 3), .words = {"rank 1 on n1 registered parameter 0 otherwise than rank 0"},
       .odd = 1}, {0}, {{"a", memory, memory + 32, 8, DTRAIN_BFLOAT16, DTRAIN_FLOAT32}, P("b", 5)}, 2},
-    {{"one parameter less", LAYOUT(1, 3), .words = {"rank 1 on n1 registered parameter 1 otherwise than rank 0"},
+    {{"one parameter less", LAYOUT(1, 3),
+      .words = {"rank 1 on n1 registered parameter 1 otherwise than rank 0"},
       .odd = 1}, {0}, {P("a", 8)}, 1},
     {{"another staleness", LAYOUT(1, 3), .words = {"rank 1 on n1 has other options than rank 0"}, .odd = 1},
      {.staleness = 3}, TWO},
     {{"other servers", LAYOUT(1, 4), .words = {"rank 3 on n1 has other options than rank 0"}, .odd = 3},
      {.server_count = 2}, TWO},
-    {{"one rank alone gives what cannot be", LAYOUT(1, 3), .words = {"rank 2 on n1 cannot take part"}, .odd = 2,
+    {{"one rank alone gives what cannot be", LAYOUT(1, 3),
+      .words = {"rank 2 on n1 cannot take part"}, .odd = 2,
       .silent = 1u << 2}, {.staleness = -2}, TWO},
     {{"a worker without a gradient", LAYOUT(1, 3), .words = {"rank 2 on n1 cannot take part"}, .odd = 2,
       .silent = 1u << 2}, {0}, {P("a", 8), {"b", memory, NULL, 5, DTRAIN_FLOAT32, DTRAIN_FLOAT32}}, 2},
@@ -281,7 +298,8 @@ static bool refuses(int rc, const struct dtrain_error *err, const char *words, c
 {
     if (rc < 0 && strstr(err->text, words) != NULL)
         return true;
-    snprintf(said, FORK_TEXT_MAX, "expected \"%.200s\" in: %.700s", words, rc < 0 ? err->text : "(it was taken)");
+    snprintf(said, FORK_TEXT_MAX, "expected \"%.200s\" in: %.700s", words,
+             rc < 0 ? err->text : "(it was taken)");
     return false;
 }
 
@@ -299,7 +317,8 @@ static bool misuse_worker(struct dtrain_ps *ps, struct dtrain_stream *s, struct 
                           char said[FORK_TEXT_MAX])
 {
     bool ok = refuses(dtrain_ps_serve(ps, e), e, "dtrain_ps_serve: rank 1 is a worker", said) &&
-              refuses(dtrain_ps_push(ps, 2, s, e), e, "parameter 0 (a) was pushed 0 times: expected step 1", said) &&
+              refuses(dtrain_ps_push(ps, 2, s, e), e, "parameter 0 (a) was pushed 0 times: expected step 1",
+                      said) &&
               refuses(dtrain_ps_push(ps, 1, NULL, e), e, "dtrain_ps_push: stream is NULL", said) &&
               refuses(dtrain_ps_push_one(ps, 2, 1, s, e), e, "index is 2: 2 parameters", said) &&
               refuses(dtrain_ps_pull_one(ps, 2, s, e), e, "index is 2: 2 parameters", said) &&
@@ -377,7 +396,8 @@ static void body_roles(struct fork_step *step, uint32_t rank, char said[FORK_TEX
 
 int main(void)
 {
-    struct fork_row misuse = {.layout = LAYOUT(1, 2), .timeout_ms = ENOUGH_MS, .body = body_misuse, .words = {"well"}};
+    struct fork_row misuse = {
+        .layout = LAYOUT(1, 2), .timeout_ms = ENOUGH_MS, .body = body_misuse, .words = {"well"}};
 
     for (size_t i = 0; i < sizeof(death_rows) / sizeof(death_rows[0]); i++) {
         struct death_row row = death_rows[i];

@@ -85,7 +85,8 @@ static void update_sgd(struct ps_model *model, size_t e, double g, uint64_t numb
     if (o->decay != 0)
         g = fused(model, g, o->decay, model->weight[e]);
     if (o->momentum != 0)
-        g = model->first[e] = rounded(model, rounded(model, rounded(model, o->momentum) * model->first[e]) + g);
+        g = model->first[e] = rounded(model,
+                                      rounded(model, rounded(model, o->momentum) * model->first[e]) + g);
     model->weight[e] = fused(model, model->weight[e], -rate_of(model, number), g);
 }
 
@@ -130,7 +131,8 @@ int ps_user_rule(void *context, const struct dtrain_ps_update *update, struct dt
     for (size_t i = 0; i < update->count; i++) {
         double half = dt_math_load(update->weight, update->type, i) * 0.5;
 
-        dt_math_store(update->weight, update->type, i, half + dt_math_load(update->gradient, update->type, i));
+        dt_math_store(update->weight, update->type, i,
+                      half + dt_math_load(update->gradient, update->type, i));
     }
     return 0;
 }
@@ -142,8 +144,8 @@ void ps_side_init(struct ps_side *side, const struct ps_model *model)
     static const char *const names[PS_PARAMETERS] = {"embedding", "bias", "nothing", "layer.0"};
 
     for (size_t p = 0; p < PS_PARAMETERS; p++) {
-        side->parameters[p] = (struct dtrain_ps_parameter){names[p],     side->values[p], side->gradients[p],
-                                                           ps_counts[p], model->type,     model->gradient_type};
+        side->parameters[p] = (struct dtrain_ps_parameter){
+            names[p], side->values[p], side->gradients[p], ps_counts[p], model->type, model->gradient_type};
         for (size_t i = 0; i < ps_counts[p]; i++)
             dt_math_store(side->values[p], model->type, i, ps_model_value(model, ps_element(p, i)));
     }

@@ -42,7 +42,8 @@ int ps_user_rule(void *context, const struct dtrain_ps_update *update, struct dt
 
 /* A worker's or server's side: parameters with memory. */
 struct ps_side {
-    double values[PS_PARAMETERS][PS_ELEMENTS_MAX], gradients[PS_PARAMETERS][PS_ELEMENTS_MAX]; /* of any type */
+    double values[PS_PARAMETERS][PS_ELEMENTS_MAX]; /* of any type */
+    double gradients[PS_PARAMETERS][PS_ELEMENTS_MAX];
     struct dtrain_ps_parameter parameters[PS_PARAMETERS];
 };
 void ps_side_init(struct ps_side *side, const struct ps_model *model);

@@ -18,8 +18,10 @@ static const struct plan_row plan_rows[] = {
     {"one server has all", {70, 5, 333}, {DTRAIN_FLOAT32}, 1, 0},
     {"two servers, one parameter", {1024}, {DTRAIN_FLOAT32}, 2, 0},
     {"three servers, a border in a block", {1000}, {DTRAIN_FLOAT32}, 3, 64},
-    {"four servers, mixed sizes", {7, 999, 1, 5000}, {DTRAIN_FLOAT32, DTRAIN_FLOAT64, DTRAIN_BFLOAT16}, 4, 128},
-    {"a parameter over many servers", {1, 100000, 1}, {DTRAIN_FLOAT64, DTRAIN_FLOAT64, DTRAIN_FLOAT64}, 7, 256},
+    {"four servers, mixed sizes", {7, 999, 1, 5000},
+     {DTRAIN_FLOAT32, DTRAIN_FLOAT64, DTRAIN_BFLOAT16}, 4, 128},
+    {"a parameter over many servers", {1, 100000, 1},
+     {DTRAIN_FLOAT64, DTRAIN_FLOAT64, DTRAIN_FLOAT64}, 7, 256},
     {"more servers than blocks", {20, 3}, {DTRAIN_FLOAT32}, 5, 128},
 };
 
@@ -76,7 +78,8 @@ static void test_plan(const struct plan_row *row)
 
     for (size_t i = 0; i < row_size(row); i++)
         parameters[i] = (struct dtrain_ps_parameter){.count = row->counts[i], .type = row->types[i]};
-    if (!tap_ok(dt_ps_plan_create(&plan, parameters, row_size(row), row->servers, NULL) == 0, "%s", row->name))
+    if (!tap_ok(dt_ps_plan_create(&plan, parameters, row_size(row), row->servers, NULL) == 0, "%s",
+                row->name))
         return;
     tap_ok(is_partition(&plan, row), "%s: each element is once there", row->name);
     tap_ok(is_balanced(&plan, row), "%s: parts of equal bytes", row->name);
@@ -125,8 +128,8 @@ static void test_clock(const struct clock_row *row)
     for (size_t w = 0; w < 3; w++) {
         go |= (unsigned)dt_ps_clock_may_go(&clock, w, 1) << w;
         contributes |= (unsigned)dt_ps_clock_contributes(&clock, w, 1) << w;
-        tap_ok(dt_ps_clock_steps(&clock, w) == (row->pushed[w] < 77 ? row->pushed[w] : 77), "%s: steps of %zu",
-               row->name, w);
+        tap_ok(dt_ps_clock_steps(&clock, w) == (row->pushed[w] < 77 ? row->pushed[w] : 77),
+               "%s: steps of %zu", row->name, w);
     }
     tap_ok(go == row->go, "%s: who may go on", row->name);
     if (row->staleness == 0) {

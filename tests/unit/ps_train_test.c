@@ -1,4 +1,4 @@
-/* Training with parameter servers gives the bits of its sequential definition, in step and with bounded staleness. */
+/* Parameter servers give the bits of their sequential definition, in step and with bounded staleness. */
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,7 +98,8 @@ static int expect_equal(const struct ps_side *side, const struct ps_model *model
 {
     long odd = ps_side_compare(side, model);
 
-    return odd < 0 ? 0 : dt_error_set(err, "element %ld differs after step %llu", odd, (unsigned long long)step);
+    return odd < 0 ? 0
+                   : dt_error_set(err, "element %ld differs after step %llu", odd, (unsigned long long)step);
 }
 
 static int train_in_step(const struct ps_row *row, struct dtrain_ps *ps, struct ps_side *side,
@@ -235,8 +236,8 @@ static int check_trace(const struct ps_row *row, const struct dtrain_ps *ps, con
 
             if (dt_math_load(ps->parts[i].value, ps->parts[i].type, j) !=
                 ps_model_value(&replay->model, ps_element(piece->parameter, piece->first + j)))
-                rc = dt_error_set(err, "element %zu of parameter %zu differs from its replay", piece->first + j,
-                                  piece->parameter);
+                rc = dt_error_set(err, "element %zu of parameter %zu differs from its replay",
+                                  piece->first + j, piece->parameter);
         }
     if (rc == 0 && row->options.staleness > 0 && replay->lead > (uint64_t)row->options.staleness)
         rc = dt_error_set(err, "a worker was %llu ahead", (unsigned long long)replay->lead);
@@ -256,8 +257,8 @@ static int run_server(const struct ps_row *row, struct dtrain_ps *ps, const stru
     return row->options.staleness != 0 ? check_trace(row, ps, model, err) : 0;
 }
 
-static int run_worker(const struct ps_row *row, struct dtrain_ps *ps, struct ps_side *side, struct ps_model *model,
-                      struct dtrain_stream *stream, struct dtrain_error *err)
+static int run_worker(const struct ps_row *row, struct dtrain_ps *ps, struct ps_side *side,
+                      struct ps_model *model, struct dtrain_stream *stream, struct dtrain_error *err)
 {
     struct dtrain_ps_status status[WORKERS_MAX];
     int rc = row->options.staleness == 0 ? train_in_step(row, ps, side, model, stream, err)
@@ -267,7 +268,8 @@ static int run_worker(const struct ps_row *row, struct dtrain_ps *ps, struct ps_
         return -1;
     if (status[ps->self].rank != dtrain_rank(ps->world) || status[ps->self].state != DTRAIN_PS_WORKS ||
         status[ps->self].steps != last_step(row, (int)ps->self, (int)ps->worker_count))
-        return dt_error_set(err, "the status tells of %llu steps", (unsigned long long)status[ps->self].steps);
+        return dt_error_set(err, "the status tells of %llu steps",
+                            (unsigned long long)status[ps->self].steps);
     return dtrain_ps_leave(ps, err);
 }
 
@@ -339,7 +341,8 @@ static const struct case_row rows[] = {
     {"momentum and decay", 2, 3, 1, {.options = {SGD, .momentum = 0.9, .decay = 0.01}}},
     {"sums, and a rate by step", 2, 2, 2, {.options = {SGD, .sum = true, .rate = ps_rate}}},
     {"AdamW", 2, 2, 1, {.options = {ADAMW}}},
-    {"AdamW in float64", 2, 2, 1, {.options = {ADAMW}, .type = DTRAIN_FLOAT64, .gradient_type = DTRAIN_FLOAT64}},
+    {"AdamW in float64", 2, 2, 1,
+     {.options = {ADAMW}, .type = DTRAIN_FLOAT64, .gradient_type = DTRAIN_FLOAT64}},
     {"bfloat16 with float32 gradients", 2, 2, 1,
      {.options = {ADAMW}, .type = DTRAIN_BFLOAT16, .gradient_type = DTRAIN_FLOAT32}},
     {"float32 with float16 gradients", 2, 2, 1,
@@ -350,7 +353,8 @@ static const struct case_row rows[] = {
     {"calls for each parameter", 3, 3, 1, {.options = {SGD, .momentum = 0.9}, .one_by_one = true}},
     {"a worker that leaves early", 2, 3, 1, {.options = {SGD}, .leaves = 7}},
     {"staleness 1", 1, 3, 1, {.options = {SGD, .staleness = 1}, .least_lead = 1}},
-    {"staleness 3, over nodes", 2, 4, 2, {.options = {SGD, .momentum = 0.9, .staleness = 3}, .least_lead = 2}},
+    {"staleness 3, over nodes", 2, 4, 2,
+     {.options = {SGD, .momentum = 0.9, .staleness = 3}, .least_lead = 2}},
     {"staleness 2, AdamW in bfloat16", 2, 3, 1,
      {.options = {ADAMW, .staleness = 2}, .type = DTRAIN_BFLOAT16, .least_lead = 1}},
     {"staleness 2, each parameter for itself", 2, 3, 1,
