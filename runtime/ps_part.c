@@ -63,6 +63,8 @@ static int allocate(struct dtrain_ps *ps, size_t slots, struct dtrain_error *err
 {
     size_t used = slots * ps->lane_count, largest = 0, sum_at;
 
+    if (ps->part_count == 0)
+        return 0;
     for (size_t i = 0; i < ps->part_count; i++) {
         size_t state = ps->parts[i].piece.count * dtrain_type_size(ps->parts[i].state_type);
 
