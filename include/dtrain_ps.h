@@ -26,9 +26,9 @@
  * own, because a communicator fails as a whole: so a death ends only what the dead
  * rank was in. There are workers * servers of them. On the host they are cheap; on
  * NCCL each has buffers on both devices and keeps a receive waiting on the server's,
- * so there a few servers are better than many. dtrain_comms_revoke() and
- * dtrain_comms_rebuild() leave them alone. dtrain_ps_create(), which is
- * collective, uses the communicator of the whole world (DTRAIN_WORLD).
+ * so there a few servers are better than many. They are none of the world's axes:
+ * dtrain_comms_revoke() and dtrain_comms_rebuild() leave them alone. After a rebuild
+ * a new dtrain_ps is made of the ranks that are left.
  *
  * Deadlines. A server waits for the next call of a worker, and a worker for those
  * that it may not be further ahead of, as long as for any operation (DTRAIN_TIMEOUT).
@@ -118,7 +118,7 @@ struct dtrain_ps_options {
     double beta1, beta2, epsilon; /* AdamW; 0: 0.9, 0.999, 1e-8 */
     double decay;           /* SGD and AdamW */
 
-    /* On servers, one call at a time, from threads of the library. Each may be NULL. */
+    /* On servers, one at a time, from threads of the library; they call nothing of this ps. May be NULL. */
     double (*rate)(void *context, uint64_t number); /* instead of lr, by the update's number */
     /* DTRAIN_PS_USER. -1 ends the training on all ranks with the reason in err. */
     int (*update)(void *context, const struct dtrain_ps_update *update, struct dtrain_error *err);
@@ -128,14 +128,15 @@ struct dtrain_ps_options {
 
 /*
  * Registers n parameters; the array is copied. Collective over the world's ranks
- * that are alive; blocks. The servers start with the values of the lowest worker;
- * the others' are set by their first pull. Elements are spread over the servers by
- * bytes, a parameter may lie on several. A server needs memory for its part of
- * values and optimizer state, and the same part once more for each worker. Fails on
- * all ranks, with the name of the rank and of the parameter, where two do not agree;
- * without a server or a worker; and where a name comes twice. The caller ends it with
- * dtrain_ps_destroy(), before the world. A world in which a worker died is
- * ended by dtrain_finalize() with -1, which names the dead.
+ * that are alive, on the communicator of DTRAIN_WORLD; blocks. The servers start
+ * with the values of the lowest worker; the others' are set by their first pull.
+ * Elements are spread over the servers by bytes, a parameter may lie on several. A
+ * server needs memory for its part of values and optimizer state, and the same part
+ * once more for each worker. Fails on all ranks: with the name of the rank and of
+ * the parameter where two do not agree; without a server or a worker; where a name
+ * comes twice. The caller ends it with dtrain_ps_destroy(), before the world. A
+ * world in which a worker died is ended by dtrain_finalize() with -1, which names
+ * the dead.
  */
 int dtrain_ps_create(struct dtrain_ps **ps, struct dtrain_world *world,
                      const struct dtrain_ps_parameter *parameters, size_t n,
