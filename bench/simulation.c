@@ -140,7 +140,8 @@ static int publish(struct sim *sim, uint32_t rank, struct dtrain_error *err)
     fill_card(&world, &card);
     dt_card_write(&buffer, &card);
     if (rc == 0 && (buffer.is_broken || buffer.size > DT_BOOT_CARD_MAX))
-        rc = dt_error_set(err, "rank %u's card has %zu bytes: at most %d", rank, buffer.size, DT_BOOT_CARD_MAX);
+        rc = dt_error_set(err, "rank %u's card has %zu bytes: at most %d", rank, buffer.size,
+                          DT_BOOT_CARD_MAX);
     sim->cards[rank] = (struct bytes){buffer.data, buffer.size};
     count(&sim->result->puts, 1);
     count(&sim->result->card, buffer.size);
@@ -181,7 +182,7 @@ static int check_groups(struct sim *sim, const struct dtrain_world *world, struc
         if (request->size == 1)
             continue;
         inits++;
-        count(&sim->result->members, (uint64_t)(request->size + request->id_count - 1) / (uint64_t)request->id_count);
+        count(&sim->result->members, ((uint64_t)request->size - 1) / (uint64_t)request->id_count + 1);
         if (check_ids(request, err) < 0)
             return -1;
     }
@@ -273,5 +274,7 @@ int sim_run(struct sim_result *result, const struct sim_sizes *sizes, struct dtr
 
 uint64_t sim_megatron_calls(uint64_t world, uint64_t tp, uint64_t pp)
 {
-    return 4 * world + 4 * (world / tp) + 3 * (world / pp) + 3 * (world / (tp * pp)) + 6 * tp * pp + 2 * pp + 1;
+    uint64_t dp = world / (tp * pp);
+
+    return 4 * world + 4 * (world / tp) + 3 * (world / pp) + 3 * dp + 6 * tp * pp + 2 * pp + 1;
 }

@@ -124,11 +124,11 @@ int dtrain_finalize(struct dtrain_world *world, struct dtrain_error *err);
  */
 #define DTRAIN_LOCAL_MAX 256
 struct dtrain_local_options {
-    int n;                /* ranks, 1 .. DTRAIN_LOCAL_MAX */
-    const int *devices;   /* n different device numbers, rank i's at i; NULL: 0 .. n-1. The host's are only names */
-    int tp, cp, ep, dp, pp, etp; /* as the options of srun; 0: not given */
-    const char *order;    /* "tp-cp-ep-dp-pp"; NULL: that */
-    const char *backend;  /* "nccl", "host", "auto"; NULL: auto */
+    int n;              /* ranks, 1 .. DTRAIN_LOCAL_MAX */
+    const int *devices; /* n different numbers, rank i's at i; NULL: 0 .. n-1. On the host only names */
+    int tp, cp, ep, dp, pp, etp;     /* as the options of srun; 0: not given */
+    const char *order;               /* "tp-cp-ep-dp-pp"; NULL: that */
+    const char *backend;             /* "nccl", "host", "auto"; NULL: auto */
     int init_timeout_ms, timeout_ms; /* as in struct dtrain_options */
 };
 

@@ -45,7 +45,8 @@ static char *describe(void *context, uint32_t rank, char *buf, size_t size)
 /* ---- Data connections ------------------------------------------------------------ */
 
 /* Whether there is no point in waiting for this connection any more; then err says why. */
-static bool is_hopeless(const struct dt_control *control, uint32_t peer, uint64_t channel, struct dtrain_error *err)
+static bool is_hopeless(const struct dt_control *control, uint32_t peer, uint64_t channel,
+                        struct dtrain_error *err)
 {
     for (size_t i = 0; i < control->cancelled_count; i++) {
         if (control->cancelled[i] == channel) {

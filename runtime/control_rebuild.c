@@ -88,7 +88,8 @@ static int reach(struct rebuild *rebuild, uint32_t rank, const struct dt_deadlin
     return -1;
 }
 
-static struct dt_report_wire wire_to(const struct rebuild *rebuild, int fd, const struct dt_deadline *deadline)
+static struct dt_report_wire wire_to(const struct rebuild *rebuild, int fd,
+                                     const struct dt_deadline *deadline)
 {
     return (struct dt_report_wire){
         .fd = fd, .peers = &rebuild->control->peers, .channel = rebuild->channel, .deadline = *deadline};

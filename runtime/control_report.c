@@ -118,7 +118,8 @@ static int move(const struct dt_report_wire *wire, bool is_send, unsigned char *
     return 0;
 }
 
-int dt_report_send(const struct dt_report_wire *wire, const struct dt_report *report, struct dtrain_error *err)
+int dt_report_send(const struct dt_report_wire *wire, const struct dt_report *report,
+                   struct dtrain_error *err)
 {
     struct dt_buffer bytes = {0};
     int rc;
@@ -154,7 +155,8 @@ static int read_channels(struct dt_reader *reader, struct dt_channels *channels)
     return channels->items != NULL && dt_reader_is_done(reader) ? 0 : -1;
 }
 
-static int read_report(struct dt_report *report, const unsigned char *bytes, size_t size, struct dtrain_error *err)
+static int read_report(struct dt_report *report, const unsigned char *bytes, size_t size,
+                       struct dtrain_error *err)
 {
     struct dt_reader reader = {.data = bytes, .left = size};
 

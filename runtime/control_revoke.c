@@ -29,7 +29,8 @@ static void keep(struct dt_control *control, uint64_t channel, const char *text)
         dt_log(control->log, DT_LOG_DEBUG, "the descriptor of news is full");
 }
 
-void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text, const struct dt_link *from)
+void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text,
+                    const struct dt_link *from)
 {
     if (control->is_stopped || control->phase == DT_PHASE_DONE || find(control, channel) != NULL)
         return;

@@ -48,8 +48,8 @@ static void say_root_missing(struct dt_control *control)
     char text[DT_MESSAGE_TEXT_MAX];
 
     snprintf(text, sizeof(text),
-             "rank %u (task %u) on %s did not come to dtrain_finalize when others waited for it", control->rank,
-             dt_plan_rank_procid(control->plan, control->rank),
+             "rank %u (task %u) on %s did not come to dtrain_finalize when others waited for it",
+             control->rank, dt_plan_rank_procid(control->plan, control->rank),
              dt_plan_node_name(control->plan, dt_plan_rank_node(control->plan, control->rank)));
     dt_tree_stop(control, text, NULL);
 }

@@ -35,11 +35,12 @@ static int check_devices(const struct dtrain_local_options *options, struct dtra
         return dt_error_set(err, "n is %d: one process has 1 to %d ranks", options->n, DTRAIN_LOCAL_MAX);
     for (int i = 0; i < options->n; i++) {
         if (device_of(options, i) < 0)
-            return dt_error_set(err, "devices[%d] is %d: devices are numbered from 0", i, device_of(options, i));
+            return dt_error_set(err, "devices[%d] is %d: devices are numbered from 0", i,
+                                device_of(options, i));
         for (int j = 0; j < i; j++)
             if (device_of(options, i) == device_of(options, j))
-                return dt_error_set(err, "devices[%d] and devices[%d] are both %d: each rank needs its own", j, i,
-                                    device_of(options, i));
+                return dt_error_set(err, "devices[%d] and devices[%d] are both %d: each rank needs its own",
+                                    j, i, device_of(options, i));
     }
     return 0;
 }
@@ -54,11 +55,13 @@ static int check_sizes(const struct dtrain_local_options *options, struct dtrain
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].size < 0)
-            return dt_error_set(err, "%s is %d: expected 0 (not given) or more", sizes[i].name, sizes[i].size);
+            return dt_error_set(err, "%s is %d: expected 0 (not given) or more", sizes[i].name,
+                                sizes[i].size);
     return 0;
 }
 
-static int make_plan(struct dt_plan **plan, const struct dtrain_local_options *options, struct dtrain_error *err)
+static int make_plan(struct dt_plan **plan, const struct dtrain_local_options *options,
+                     struct dtrain_error *err)
 {
     char host[DT_BOOT_HOST_MAX] = "localhost";
     const char *name = host;

@@ -5,7 +5,8 @@
 #include "comm.h"
 #include "world.h"
 
-#define RETIRED "this communicator was replaced by dtrain_comms_rebuild(): take the new one from dtrain_comm_get()"
+#define RETIRED \
+    "this communicator was replaced by dtrain_comms_rebuild(): take the new one from dtrain_comm_get()"
 
 /* ---- What the others must know ---------------------------------------------------- */
 

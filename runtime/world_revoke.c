@@ -148,10 +148,11 @@ int dtrain_comms_revoke(struct dtrain_world *world, const char *why, struct dtra
                                                                            : REVOKE_MS);
     at = time_of(&deadline);
     if (pthread_mutex_clocklock(&world->comms.lock, CLOCK_MONOTONIC, &at) != 0)
-        return dt_error_set(err,
-                            "dtrain_comms_revoke: another thread made or replaced communicators for more than "
-                            "%.4g s: what it waits for ends with its own deadline",
-                            deadline.timeout_ms / 1000.0);
+        return dt_error_set(
+            err,
+            "dtrain_comms_revoke: another thread made or replaced communicators for more than "
+            "%.4g s: what it waits for ends with its own deadline",
+            deadline.timeout_ms / 1000.0);
     rc = revoke(&world->comms, why, &deadline, err);
     pthread_mutex_unlock(&world->comms.lock);
     return rc;

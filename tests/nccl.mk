@@ -9,7 +9,8 @@ if DT_HAVE_NCCL
 # The module as it is, but that its kernels are the host's.
 check_LTLIBRARIES += tests/fake/nccl/libdtrain_nccl.la
 tests_fake_nccl_libdtrain_nccl_la_SOURCES = $(dt_nccl_sources) tests/fake/nccl/math.c \
-	runtime/math.c runtime/math.h runtime/math_elements.c runtime/math_elements.h runtime/math_value.h
+	runtime/math.c runtime/math.h runtime/math_elements.c runtime/math_elements.h runtime/math_value.h \
+	runtime/math_rows.c runtime/math_rows.h runtime/math_vocabulary.c runtime/math_vocabulary.h
 tests_fake_nccl_libdtrain_nccl_la_CFLAGS = $(dt_nccl_cflags)
 tests_fake_nccl_libdtrain_nccl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version \
 	-rpath $(abs_top_builddir)/tests/fake/nccl -export-symbols-regex '^dt_backend_nccl$$'

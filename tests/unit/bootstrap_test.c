@@ -1,4 +1,4 @@
-/* What a bootstrap costs, counted: in worlds of processes, and in one process for worlds that no machine here has. */
+/* What a bootstrap costs, counted: in worlds of processes, and simulated for larger ones. */
 #include <stdio.h>
 
 #include "bench/simulation.h"
@@ -55,10 +55,11 @@ static void body_counts(struct fork_step *step, uint32_t rank, char said[FORK_TE
     n = &world->counts;
     roots = step->row->backend->id_size > 0 ? count_roots(world) : 0;
     if (n->gets != (rank > 0) + roots)
-        snprintf(said, FORK_TEXT_MAX, "%u gets, expected the leader's card and those of %u roots", n->gets, roots);
+        snprintf(said, FORK_TEXT_MAX, "%u gets, expected the leader's card and those of %u roots", n->gets,
+                 roots);
     else
-        snprintf(said, FORK_TEXT_MAX, "%u put, %u commit, %u fence; %u init of %u", n->puts, n->commits, n->fences,
-                 create_calls, create_comms);
+        snprintf(said, FORK_TEXT_MAX, "%u put, %u commit, %u fence; %u init of %u", n->puts, n->commits,
+                 n->fences, create_calls, create_comms);
     if (dtrain_finalize(world, &err) < 0)
         fork_say(said, err.text);
 }
@@ -101,7 +102,7 @@ static bool is_equal(const struct sim_range *range, uint64_t value)
     return range->least == value && range->most == value;
 }
 
-/* A card is read by the ranks below in control's tree, and by the members of the groups whose id it carries. */
+/* A card is read by the ranks below in control's tree, and by the members of groups whose id it carries. */
 static uint64_t readers_bound(const struct sim_sizes *sizes, const struct sim_result *result)
 {
     uint64_t edp = (uint64_t)result->world / sizes->tp / sizes->ep / sizes->pp;
@@ -134,9 +135,10 @@ static void test_simulated(void)
         struct dtrain_error err = {""};
         const char *wrong = sim_run(&result, sizes, &err) < 0 ? err.text : check_sim(&sim_rows[i], &result);
 
-        if (!tap_ok(wrong == NULL, "%u ranks, tp %u pp %u cp %u ep %u, simulated", sizes->nodes * sizes->tasks,
-                    sizes->tp, sizes->pp, sizes->cp, sizes->ep))
-            printf("# %s: inits %llu..%llu of %u, gets ..%llu, readers ..%llu, members ..%llu, card %llu..%llu\n",
+        if (!tap_ok(wrong == NULL, "%u ranks, tp %u pp %u cp %u ep %u, simulated",
+                    sizes->nodes * sizes->tasks, sizes->tp, sizes->pp, sizes->cp, sizes->ep))
+            printf("# %s: inits %llu..%llu of %u, gets ..%llu, readers ..%llu, members ..%llu, card "
+                   "%llu..%llu\n",
                    wrong, (unsigned long long)result.inits.least, (unsigned long long)result.inits.most,
                    result.axes, (unsigned long long)result.gets.most, (unsigned long long)result.readers.most,
                    (unsigned long long)result.members.most, (unsigned long long)result.card.least,

@@ -80,7 +80,8 @@ static bool sum_by_one_thread(struct local *local)
     bool ok = true;
 
     for (size_t set = 0; set < SETS && ok; set++) {
-        ok = dtrain_comm_get_local(local->worlds, local->options.n, sets[set], local->comms, &local->err) == 0;
+        ok = dtrain_comm_get_local(local->worlds, local->options.n, sets[set], local->comms,
+                                   &local->err) == 0;
         for (int round = 0; round < 20 && ok; round++)
             ok = queue_all(local, round) && check_all(local, round);
     }
@@ -128,8 +129,8 @@ static void *sum_in_thread(void *argument)
         int sum = seat->rank;
 
         seat->ok = dtrain_comm_get(world, sets[set], &comm, NULL) == 0 &&
-                   dtrain_all_reduce(comm, &sum, &sum, 1, DTRAIN_INT32, DTRAIN_SUM, local->streams[seat->rank],
-                                     NULL) == 0 &&
+                   dtrain_all_reduce(comm, &sum, &sum, 1, DTRAIN_INT32, DTRAIN_SUM,
+                                     local->streams[seat->rank], NULL) == 0 &&
                    dtrain_stream_synchronize(local->streams[seat->rank], NULL) == 0 &&
                    sum == expected_sum(comm, 0);
     }
@@ -158,7 +159,8 @@ static bool sum_by_threads(struct local *local)
 static bool revoke_one(struct local *local)
 {
     struct dtrain_error err = {""};
-    bool ok = dtrain_comm_get_local(local->worlds, local->options.n, DTRAIN_WORLD, local->comms, &local->err) == 0 &&
+    bool ok = dtrain_comm_get_local(local->worlds, local->options.n, DTRAIN_WORLD, local->comms,
+                                    &local->err) == 0 &&
               dtrain_comms_revoke(local->worlds[1], "the loss is not a number", &local->err) == 0;
 
     for (int i = 0; ok && i < local->options.n; i++)
@@ -183,7 +185,9 @@ static const struct {
     {"2 ranks, data parallel", {.n = 2, .backend = "host"}, sum_by_one_thread},
     {"8 ranks, tp 2 pp 2 dp 2", {.n = 8, .tp = 2, .pp = 2, .backend = "host"}, sum_by_one_thread},
     {"16 ranks", {.n = 16, .tp = 4, .pp = 2, .order = "tp-pp-dp", .backend = "host"}, sum_by_one_thread},
-    {"4 ranks on chosen devices", {.n = 4, .devices = four_devices, .dp = 4, .backend = "HOST"}, sum_by_one_thread},
+    {"4 ranks on chosen devices",
+     {.n = 4, .devices = four_devices, .dp = 4, .backend = "HOST"},
+     sum_by_one_thread},
     {"a pipeline of 4", {.n = 4, .pp = 4, .backend = "host"}, pass_by_one_thread},
     {"8 ranks, a thread each", {.n = 8, .tp = 2, .pp = 2, .backend = "host"}, sum_by_threads},
     {"4 ranks, one revokes", {.n = 4, .backend = "host"}, revoke_one},
@@ -215,13 +219,15 @@ static void test_refusals(void)
     struct dtrain_error err = {""};
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        if (!tap_ok(dtrain_init_local(worlds, &bad[i].options, &err) < 0 && strstr(err.text, bad[i].words) != NULL &&
+        if (!tap_ok(dtrain_init_local(worlds, &bad[i].options, &err) < 0 &&
+                        strstr(err.text, bad[i].words) != NULL &&
                         strstr(err.text, "dtrain_init_local: ") == err.text,
                     "refused: %s", bad[i].words))
             printf("# %s\n", err.text);
     tap_ok(dtrain_init_local(NULL, &bad[0].options, &err) < 0 && strstr(err.text, "worlds is NULL") != NULL,
            "no place for the worlds");
-    tap_ok(dtrain_init_local(worlds, NULL, &err) < 0 && strstr(err.text, "options is NULL") != NULL, "no options");
+    tap_ok(dtrain_init_local(worlds, NULL, &err) < 0 && strstr(err.text, "options is NULL") != NULL,
+           "no options");
     tap_ok(dtrain_batch_begin(NULL, &err) < 0 && dtrain_batch_end(NULL, &err) < 0, "a batch of no world");
 }
 

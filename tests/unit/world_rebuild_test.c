@@ -79,8 +79,8 @@ static bool is_in(const int *ranks, size_t n, int rank)
 }
 
 /* The communicator has the group's survivors in the old order. */
-static const char *check_members(const struct dtrain_world *world, unsigned axes, const struct dtrain_comm *comm,
-                                 const int *ranks, size_t n)
+static const char *check_members(const struct dtrain_world *world, unsigned axes,
+                                 const struct dtrain_comm *comm, const int *ranks, size_t n)
 {
     struct dtrain_group group;
     int size = 0;
@@ -463,15 +463,24 @@ static const struct fork_row rows[] = {
     {"nobody that dies", TP2_PP2_DP2, ENOUGH_MS, body_dies, .words = {"well"}},
     {"one rank of two", {1, 2, 2, 1, 1}, ENOUGH_MS, body_dies, .killed = 1 << 0, .words = {"well"}},
     {"a world of one", {1, 1, 1, 1, 1}, ENOUGH_MS, body_dies, .words = {"well"}},
-    {"a node of 16 ranks that dies", {4, 4, 4, 2, 1}, ENOUGH_MS, body_dies, .killed = 0xf0, .words = {"well"}},
-    {"two of three levels that die", {20, 1, 1, 2, 1}, ENOUGH_MS, body_dies, .killed = 1 << 0 | 1 << 1,
+    {"a node of 16 ranks that dies",
+     {4, 4, 4, 2, 1},
+     ENOUGH_MS,
+     body_dies,
+     .killed = 0xf0,
+     .words = {"well"}},
+    {"two of three levels that die",
+     {20, 1, 1, 2, 1},
+     ENOUGH_MS,
+     body_dies,
+     .killed = 1 << 0 | 1 << 1,
      .words = {"well"}},
     {"groups that need an id", TP2_PP2_DP2, ENOUGH_MS, body_dies, .killed = 1 << 0, .words = {"well"},
      .backend = &id_backend},
     {"a leaf, then rank 0", TP2_PP2_DP2, ENOUGH_MS, body_dies_twice, .killed = 1 << 5 | 1 << 0, .odd = 0,
      .words = {"well"}},
-    {"rank 0, then its successor", TP2_PP2_DP2, ENOUGH_MS, body_dies_twice, .killed = 1 << 0 | 1 << 1, .odd = 1,
-     .words = {"well"}, .backend = &id_backend},
+    {"rank 0, then its successor", TP2_PP2_DP2, ENOUGH_MS, body_dies_twice, .killed = 1 << 0 | 1 << 1,
+     .odd = 1, .words = {"well"}, .backend = &id_backend},
     {"one group that is revoked", TP2_PP2_DP2, ENOUGH_MS, body_one_group, .words = {"well"}},
     {"a list that lacks one", TP2_PP2_DP2, ENOUGH_MS, body_leaves_out, .odd = 6, .words = {"well"}},
     {"rank 0's list lacks one", TP2_PP2_DP2, ENOUGH_MS, body_leaves_out, .odd = 0, .words = {"well"}},
@@ -489,7 +498,11 @@ static const struct fork_row rows[] = {
      .words = {"rank 0 on n1 did not c"}},
     {"a death after the world went on", TP2_PP2_DP2, ENOUGH_MS, body_dies_at_the_end, .killed = 1 << 3,
      .words = {"rank 3 on n2 died (seen by rank 2)"}},
-    {"a device that does not let go", {1, 4, 2, 1, 1}, SHORT_MS, body_stuck, .words = {"well"},
+    {"a device that does not let go",
+     {1, 4, 2, 1, 1},
+     SHORT_MS,
+     body_stuck,
+     .words = {"well"},
      .backend = &stuck_backend},
 };
 
