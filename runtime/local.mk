@@ -45,6 +45,7 @@ include runtime/nccl.mk
 include runtime/nccl_math.mk
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 include runtime/dp.mk
+include runtime/ps.mk
 
 lib_LTLIBRARIES += libdtrain.la
 libdtrain_la_SOURCES =

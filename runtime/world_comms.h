@@ -14,6 +14,7 @@ struct dt_world_comms {
     pthread_mutex_t lock; /* of the list, and of making more */
     struct dt_world_comm *list;
 
+    uint32_t lane_sets;      /* parameter servers made so far, each with channels of its own */
     uint32_t rebuild_count;  /* attempts to go on without the dead */
     uint32_t generation;     /* the attempt that the communicators are of; 0: of the start */
     uint32_t *survivors;     /* ascending world ranks; NULL: all are in */

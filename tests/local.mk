@@ -6,6 +6,7 @@ include tests/host.mk
 include tests/tp.mk
 include tests/boot.mk
 include tests/dp.mk
+include tests/ps.mk
 include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
