@@ -93,8 +93,9 @@ static int allocate(struct dt_control *control, struct dtrain_error *err)
     size_t table = (size_t)control->world * sizeof(struct dt_address);
 
     control->table = calloc(1, table);
+    control->devices = calloc((size_t)control->local_children + 1, sizeof(*control->devices));
     control->dead = calloc(1, control->world / 8 + 1);
-    if (control->table == NULL || control->dead == NULL)
+    if (control->table == NULL || control->devices == NULL || control->dead == NULL)
         return dt_error_memory(err, table, "the world's addresses");
     return 0;
 }
@@ -212,6 +213,7 @@ void dt_control_destroy(struct dt_control *control)
     pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
     free(control->table);
+    free(control->devices);
     free(control->dead);
     free(control->cancelled);
     dt_control_revoke_free(control);

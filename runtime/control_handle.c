@@ -45,6 +45,8 @@ static int handle_hello(struct dt_control *control, struct dt_link *link, struct
     if (!dt_reader_is_done(reader))
         return -1;
     control->late_count += late_count;
+    if (theirs.n == 1)
+        dt_tree_check_device(control, link->rank, theirs.items[0].device);
     for (uint32_t i = 0; i < theirs.n; i++)
         dt_opinions_add(&control->opinions, &theirs.items[i]);
     link->said_hello = true;

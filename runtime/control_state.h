@@ -56,6 +56,7 @@ struct dt_control {
     struct dt_opinions opinions; /* of this rank and its subtree */
     uint32_t late_count;         /* of the same ranks; of all, once up */
     struct dt_address *table;    /* by rank; family 0: not known */
+    char (*devices)[DT_OPINION_DEVICE_MAX]; /* of this rank and its local children; "": none, not known */
 
     bool is_stopped;
     char stop_text[DT_MESSAGE_TEXT_MAX];
@@ -108,6 +109,8 @@ void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error);
 
 void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
                   const struct dt_deadline *deadline);
+/* The opinion of this rank, or of a child on this node: two ranks with one device stop the world. */
+void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char *device);
 void dt_tree_check_joined(struct dt_control *control);
 void dt_tree_go(struct dt_control *control);
 void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline);

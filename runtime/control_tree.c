@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -186,6 +187,24 @@ void dt_tree_check_joined(struct dt_control *control)
         dt_control_send_hello(control, dt_tree_parent(control));
 }
 
+void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char *device)
+{
+    char who[DT_RANK_TEXT_MAX], text[DT_MESSAGE_TEXT_MAX];
+
+    if (device[0] == '\0' || rank < control->rank || rank > control->rank + control->local_children)
+        return;
+    for (uint32_t i = 0; i <= control->local_children; i++) {
+        if (control->rank + i == rank || strcmp(control->devices[i], device) != 0)
+            continue;
+        snprintf(text, sizeof(text),
+                 "%s and rank %u have one device, %s: each rank needs its own; see CUDA_VISIBLE_DEVICES and "
+                 "--gpus-per-node",
+                 dt_rank_text(control->plan, control->rank + i, who, sizeof(who)), rank, device);
+        dt_tree_stop(control, text, NULL);
+    }
+    snprintf(control->devices[rank - control->rank], DT_OPINION_DEVICE_MAX, "%s", device);
+}
+
 void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
                   const struct dt_deadline *deadline)
 {
@@ -195,6 +214,7 @@ void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
     dt_opinions_add(&control->opinions, opinion);
     for (uint32_t i = 0; i < below.n; i++)
         dt_opinions_add(&control->opinions, &below.items[i]);
+    dt_tree_check_device(control, control->rank, opinion->device);
     control->table[control->rank] = control->rendezvous.listener.address;
     dt_control_roll_start(control, deadline, DT_PHASE_COLLECTING);
     dt_tree_check_joined(control);

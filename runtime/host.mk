@@ -28,5 +28,6 @@ libdthost_la_SOURCES = \
 	runtime/math_rows.c runtime/math_rows.h \
 	runtime/math_vocabulary.c runtime/math_vocabulary.h \
 	runtime/host_wire.c runtime/host_wire.h \
+	runtime/operation.c runtime/operation.h \
 	runtime/type.c runtime/type.h
 libdthost_la_LIBADD = -lm

@@ -5,6 +5,7 @@
 #include "runtime/host_coll.h"
 #include "runtime/host_exchange.h"
 #include "runtime/host_wait.h"
+#include "runtime/operation.h"
 
 char *dt_host_call_text(const struct dt_host_call *call, char buf[DT_HOST_CALL_TEXT_MAX])
 {
@@ -24,7 +25,7 @@ static int run(struct dt_host_comm *comm, const struct dt_operation *operation,
     struct dt_host_call call = {
         .comm = comm,
         .operation = operation,
-        .name = dt_host_operation_name(operation),
+        .name = dt_operation_name(operation),
         .number = is_transfer ? ++comm->transfers : ++comm->collectives,
         .deadline = dt_deadline_after_ms(comm->host->env.timeout_ms),
     };

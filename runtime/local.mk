@@ -1,5 +1,4 @@
 # The library: core, the host backend, and the world. PMIx is linked here only.
-include runtime/nccl.mk
 include runtime/host.mk
 include runtime/tp.mk
 include runtime/pp.mk
@@ -27,7 +26,8 @@ libdtworld_la_SOURCES = \
 	runtime/source.c runtime/source.h \
 	runtime/wire.c runtime/wire.h \
 	runtime/world.c runtime/world.h runtime/world_layout.c \
-	runtime/world_comms.c runtime/world_comms.h
+	runtime/world_comms.c runtime/world_comms.h \
+	runtime/world_ids.c runtime/world_ids.h
 if DT_HAVE_PMIX
 libdtworld_la_SOURCES += runtime/boot_pmix.c
 else
@@ -35,6 +35,8 @@ libdtworld_la_SOURCES += runtime/boot_no_pmix.c
 endif
 EXTRA_DIST += runtime/boot_pmix.c runtime/boot_no_pmix.c
 libdtworld_la_CFLAGS = $(AM_CFLAGS) $(DT_PMIX_CFLAGS)
+include runtime/nccl.mk
+include runtime/nccl_math.mk
 libdtworld_la_LIBADD = libdthost.la libdtcore.la $(DT_PMIX_LIBS) -lpthread
 include runtime/dp.mk
 

@@ -1,17 +1,12 @@
 #include "world_comms.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "comm.h"
 #include "world.h"
-
-#define CHANNEL_OF_IDS (UINT64_C(1) << 62) /* set in the channel over which a group's id travels */
+#include "world_ids.h"
 
 /* A group and its communicator. Groups of the same members, whatever their axes, share one. */
 struct dt_world_comm {
@@ -65,7 +60,32 @@ static void entry_destroy(struct dt_world_comm *entry)
 {
     dt_comm_destroy(entry->comm);
     free(entry->members);
+    free(entry->request.ids);
     free(entry);
+}
+
+/* Whose values of the configuration hold: a set of several axes takes those for all. */
+static enum dt_comm_axis config_axis(unsigned axes)
+{
+    switch (axes) {
+    case DTRAIN_TP:
+        return DT_COMM_TP;
+    case DTRAIN_CP:
+        return DT_COMM_CP;
+    case DTRAIN_DP:
+        return DT_COMM_DP;
+    case DTRAIN_PP:
+    case DTRAIN_EXPERT | DTRAIN_PP:
+        return DT_COMM_PP;
+    case DTRAIN_EXPERT | DTRAIN_TP:
+        return DT_COMM_ETP;
+    case DTRAIN_EXPERT | DTRAIN_EP:
+        return DT_COMM_EP;
+    case DTRAIN_EXPERT | DTRAIN_DP:
+        return DT_COMM_EDP;
+    default:
+        return DT_COMM_ALL;
+    }
 }
 
 static struct dt_world_comm *entry_create(struct dtrain_world *world, const struct dtrain_group *group,
@@ -90,16 +110,37 @@ static struct dt_world_comm *entry_create(struct dtrain_world *world, const stru
     entry->request.size = group->size;
     entry->request.rank = group->rank;
     entry->request.members = entry->members;
+    entry->request.config = dt_comm_config_of(&world->settings.comm, config_axis(group->axes));
+    if (dt_world_ids_alloc(world, &entry->request, err) < 0) {
+        entry_destroy(entry);
+        return NULL;
+    }
     return entry;
 }
 
-/* The entry with these members: `made` itself goes then. */
-static struct dt_world_comm *entry_share(struct dt_world_comms *comms, struct dt_world_comm *made)
+static void say_shared(const struct dtrain_world *world, const struct dt_world_comm *entry,
+                       const struct dt_world_comm *made)
 {
+    enum dt_comm_axis axis = config_axis(made->axes);
+
+    if (world->rank == 0 && world->settings.comm.of[axis].set != 0 &&
+        memcmp(&entry->request.config, &made->request.config, sizeof(made->request.config)) != 0)
+        dt_log(&world->log, DT_LOG_WARN,
+               "%s has the same members and is one communicator with %s, by whose configuration it is made; "
+               "that of %s is not used",
+               made->request.name, entry->request.name, dt_comm_axis_words[axis]);
+}
+
+/* The entry with these members: `made` itself goes then. */
+static struct dt_world_comm *entry_share(struct dtrain_world *world, struct dt_world_comm *made)
+{
+    struct dt_world_comms *comms = &world->comms;
+
     for (struct dt_world_comm *i = comms->list; i != NULL; i = i->next) {
         if (i->request.size != made->request.size ||
             memcmp(i->members, made->members, (size_t)made->request.size * sizeof(uint32_t)) != 0)
             continue;
+        say_shared(world, i, made);
         entry_destroy(made);
         return i;
     }
@@ -116,78 +157,10 @@ static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes,
     if (dtrain_group_get(world, axes, &group, err) < 0)
         return NULL;
     entry = entry_create(world, &group, err);
-    return entry != NULL ? entry_share(&world->comms, entry) : NULL;
-}
-
-/* ---- Ids over connections -------------------------------------------------------- */
-
-static bool needs_id(const struct dtrain_world *world, const struct dt_world_comm *entry)
-{
-    return world->backend->id_size > 0 && entry->request.size > 1;
-}
-
-/* Both ends of the connection over which a root hands out its id. */
-static int move_id(int fd, bool is_send, unsigned char *id, size_t size, const struct dt_deadline *deadline,
-                   struct dtrain_error *err)
-{
-    size_t moved = 0;
-
-    while (moved < size) {
-        struct pollfd wanted = {.fd = fd, .events = is_send ? POLLOUT : POLLIN};
-        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL)
-                            : recv(fd, id + moved, size - moved, 0);
-
-        if (n > 0)
-            moved += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            return dt_error_set(err, "the group's id did not come over: %s",
-                                n == 0 ? "connection closed" : strerror(errno));
-        else if (poll(&wanted, 1, dt_deadline_left_ms(deadline)) == 0)
-            return dt_error_set(err, "the group's id did not come over within %.4g s",
-                                deadline->timeout_ms / 1000.0);
-    }
-    return 0;
-}
-
-static int exchange_with(struct dtrain_world *world, struct dt_world_comm *entry, uint32_t peer,
-                         const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    const struct dt_peers *peers = dt_control_peers(world->control);
-    bool is_local;
-    int fd, rc;
-
-    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd,
-                       &is_local, err) < 0)
-        return -1;
-    rc = move_id(fd, entry->request.rank == 0, entry->request.id, world->backend->id_size, deadline, err);
-    close(fd);
-    return rc;
-}
-
-static int hand_out_id(struct dtrain_world *world, struct dt_world_comm *entry,
-                       const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    if (!needs_id(world, entry))
-        return 0;
-    if (entry->request.rank > 0)
-        return exchange_with(world, entry, entry->members[0], deadline, err);
-    for (int i = 1; i < entry->request.size; i++)
-        if (exchange_with(world, entry, entry->members[i], deadline, err) < 0)
-            return -1;
-    return 0;
+    return entry != NULL ? entry_share(world, entry) : NULL;
 }
 
 /* ---- At the start -------------------------------------------------------------- */
-
-static int make_id(struct dtrain_world *world, struct dt_world_comm *entry, struct dt_card *card,
-                   struct dtrain_error *err)
-{
-    if (world->backend->id_create(entry->request.id, err) < 0)
-        return dt_error_prefix(err, "%s", entry->request.name);
-    card->channels[card->id_count] = entry->request.channel;
-    memcpy(card->ids[card->id_count++], entry->request.id, DT_BACKEND_ID_MAX);
-    return 0;
-}
 
 int dt_world_comms_prepare(struct dtrain_world *world, struct dt_card *card, struct dtrain_error *err)
 {
@@ -195,7 +168,7 @@ int dt_world_comms_prepare(struct dtrain_world *world, struct dt_card *card, str
         if (entry_of(world, single_axes[i], err) == NULL)
             return -1;
     for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
-        if (needs_id(world, i) && i->request.rank == 0 && make_id(world, i, card, err) < 0)
+        if (dt_world_ids_publish(world, &i->request, card, err) < 0)
             return -1;
     return 0;
 }
@@ -205,27 +178,16 @@ int dt_world_comms_each_root(struct dtrain_world *world,
                                         struct dtrain_error *err),
                              struct dtrain_error *err)
 {
-    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next) {
-        const unsigned char *id;
-        struct dt_card card;
-
-        if (!needs_id(world, i) || i->request.rank == 0)
-            continue;
-        if (get(world, i->members[0], &card, err) < 0)
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
+        if (dt_world_ids_collect(world, &i->request, get, err) < 0)
             return -1;
-        id = dt_card_id(&card, i->request.channel);
-        if (id == NULL)
-            return dt_error_set(err, "rank %u published no id for %s", i->members[0], i->request.name);
-        memcpy(i->request.id, id, DT_BACKEND_ID_MAX);
-    }
     return 0;
 }
 
-/* Who waits here waits for a lower rank, since a root is its group's lowest: never in a circle. */
 int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error *err)
 {
     for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
-        if (hand_out_id(world, i, &world->deadline, err) < 0)
+        if (dt_world_ids_exchange(world, &i->request, &world->deadline, err) < 0)
             return dt_error_prefix(err, "%s", i->request.name);
     return 0;
 }
@@ -327,13 +289,12 @@ void dt_world_comms_destroy(struct dtrain_world *world)
 
 /* ---- Later ---------------------------------------------------------------------- */
 
-static int make_and_hand_out_id(struct dtrain_world *world, struct dt_world_comm *entry,
-                                const struct dt_deadline *deadline, struct dtrain_error *err)
+static int exchange_new_ids(struct dtrain_world *world, struct dt_world_comm *entry,
+                            const struct dt_deadline *deadline, struct dtrain_error *err)
 {
-    if (needs_id(world, entry) && entry->request.rank == 0 &&
-        world->backend->id_create(entry->request.id, err) < 0)
+    if (dt_world_ids_make(world, &entry->request, err) < 0)
         return -1;
-    return hand_out_id(world, entry, deadline, err);
+    return dt_world_ids_exchange(world, &entry->request, deadline, err);
 }
 
 static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
@@ -350,7 +311,7 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
         return -1;
     if (world->control == NULL && entry->request.size > 1)
         return world->backend->comms_create(NULL, NULL, 0, NULL, &deadline, err);
-    if (entry->comm == NULL && (make_and_hand_out_id(world, entry, &deadline, err) < 0 ||
+    if (entry->comm == NULL && (exchange_new_ids(world, entry, &deadline, err) < 0 ||
                                 create_entries(world, entry, entry->next, &deadline, err) < 0))
         return dt_error_prefix(err, "%s", entry->request.name);
     *comm = entry->comm;

@@ -17,6 +17,10 @@ include tests/topo_tool.mk
 include tests/python.mk
 include tests/suggest.mk
 include tests/pp.mk
+include tests/fake/nccl.mk
+include tests/nccl.mk
+include tests/train_nccl.mk
+include tests/gpu.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

@@ -203,6 +203,21 @@ static void list_conf_keys(struct dt_out *out)
     }
 }
 
+static void list_comm_fields(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_comm_field_row *rows = dt_comm_field_rows(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        dt_out_text(out, ".TP\n");
+        bold(out, "", rows[i].name);
+        argument(out, " = ", rows[i].value, "");
+        help(out, rows[i].help, "");
+        if (rows[i].since != 0)
+            dt_out_printf(out, "(NCCL %d.%d)\n", rows[i].since / 10000, rows[i].since / 100 % 100);
+    }
+}
+
 static const struct {
     const char *mark;
     void (*print)(struct dt_out *out);
@@ -212,6 +227,7 @@ static const struct {
     {"@CONF_KEYS@", list_conf_keys}, {"@TOPO_OPTIONS@", list_topo_options},
     {"@SUGGEST_OPTIONS@", list_suggest_options},
     {"@SCHEDULE_OPTIONS@", list_schedule_options},
+    {"@COMM_FIELDS@", list_comm_fields},
 };
 
 /* Drops the newline; refuses a line that is longer than the buffer. */

@@ -47,7 +47,7 @@ t_ok "core/ uses libc only" room_check core 'core include' 'slurm|pmix|hwloc|ncc
 t_ok "topo/ uses core" room_check topo 'topo core include' 'slurm|pmix|nccl|cuda'
 t_ok "plugin/ uses core and topo, never PMIx, NCCL or CUDA" room_check plugin 'plugin topo core include' 'pmix|nccl|cuda'
 t_ok "runtime/ uses core, PMIx and NCCL in their one file" room_check runtime 'runtime core include' 'slurm|hwloc|pmix|nccl|cuda' \
-  runtime/boot_pmix.c runtime/backend_nccl.c
+  runtime/boot_pmix.c runtime/backend_nccl.c runtime/nccl_math_device.h runtime/nccl_math_launch.h
 t_ok "examples/ use the public headers" room_check examples 'examples include' 'slurm|pmix|hwloc|nccl' 
 
 only_tools_import() {

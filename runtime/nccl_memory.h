@@ -1,0 +1,11 @@
+/* nccl_memory.h - memory of the device, as backend.h's memory_alloc and memory_free. */
+#ifndef DT_RUNTIME_NCCL_MEMORY_H
+#define DT_RUNTIME_NCCL_MEMORY_H
+
+#include "runtime/nccl_state.h"
+
+/* Zeroed. Of cudaMalloc(), or with all.mem_alloc = 1 of ncclMemAlloc(), which can be registered. */
+int dt_nccl_memory_alloc(struct dt_nccl *nccl, size_t bytes, void **memory, struct dtrain_error *err);
+void dt_nccl_memory_free(struct dt_nccl *nccl, void *memory);
+
+#endif
