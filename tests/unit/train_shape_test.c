@@ -20,7 +20,8 @@ static const struct row rows[] = {
     {3, 60, 6, 3, 1, 3, 3, 3, NULL},
     {4, 64, 6, 16, 4, 4, 1, 1, "--heads 6 cannot be split over tp=4: use a multiple of 4"},
     {4, 62, 8, 16, 4, 1, 1, 1, "--hidden 62 cannot be split over heads=8: use a multiple of 8"},
-    {3, 64, 8, 16, 4, 1, 2, 1, "--layers 3 cannot be split over pp=2: use a multiple of 2"},
+    {3, 64, 8, 16, 4, 1, 2, 1, NULL},
+    {3, 64, 8, 16, 4, 1, 4, 1, "--layers 3 cannot be split over pp=4 and --chunks 1: use 4 or more"},
     {4, 64, 8, 10, 4, 1, 1, 2,
      "--batch 10 cannot be split over dp=2 and --microbatches 4: use a multiple of 8, or other "
      "--microbatches"},
@@ -35,13 +36,14 @@ static struct options options_of(const struct row *row)
         .seq = 8,
         .batch = row->batch,
         .microbatches = row->microbatches,
+        .chunks = 1,
     };
 }
 
 static void check_row(const struct row *row)
 {
     struct options options = options_of(row);
-    struct layout layout = {{row->tp, 0}, {row->pp, 0}, {row->dp, 0}};
+    struct layout layout = {{row->tp, 0}, {row->pp, 0}, {row->dp, 0}, {1, 0}};
     struct shape shape;
     struct dtrain_error err = {""};
     int rc = shape_make(&shape, &options, &layout, &err);
@@ -60,7 +62,7 @@ static void check_batch(void)
     bool once = true;
 
     for (int dp = 0; dp < 4; dp++) {
-        struct layout layout = {{1, 0}, {1, 0}, {4, dp}};
+        struct layout layout = {{1, 0}, {1, 0}, {4, dp}, {1, 0}};
         struct shape shape;
 
         shape_make(&shape, &options, &layout, NULL);
@@ -77,17 +79,17 @@ static void check_batch(void)
 static void check_vocabulary(int tp)
 {
     struct options options = {
-        .layers = 1, .hidden = tp, .heads = tp, .seq = 8, .batch = 1, .microbatches = 1};
+        .layers = 1, .hidden = tp, .heads = tp, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
     size_t next = 0;
     bool follows = true;
 
     for (int rank = 0; rank < tp; rank++) {
-        struct layout layout = {{tp, rank}, {1, 0}, {1, 0}};
+        struct layout layout = {{tp, rank}, {1, 0}, {1, 0}, {1, 0}};
         struct shape shape;
 
         shape_make(&shape, &options, &layout, NULL);
-        follows = follows && (shape.real_vocab == 0 || shape.first_token == next);
-        next += shape.real_vocab;
+        follows = follows && (shape.vocabulary.count == 0 || shape.vocabulary.first == next);
+        next += shape.vocabulary.count;
     }
     tap_ok(follows && next == SHAPE_VOCABULARY, "the vocabulary is split over tp %d without gap or overlap",
            tp);
@@ -123,8 +125,8 @@ static void check_slices(const struct parameter *parameter, int tp)
 
 static void check_all_slices(int tp)
 {
-    struct options options = {.layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1};
-    struct layout layout = {{1, 0}, {1, 0}, {1, 0}};
+    struct options options = {.layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
+    struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}};
     struct shape shape;
     struct parameter *list;
 
