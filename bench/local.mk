@@ -1,3 +1,4 @@
+include bench/bootstrap.mk
 include bench/bind.mk
 include bench/startup.mk
 include bench/bubble.mk

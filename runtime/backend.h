@@ -38,7 +38,7 @@ struct dt_comm_request {
     const uint32_t *members; /* world ranks, size of them; copied when needed */
     struct dt_comm_config config;
     int id_count; /* 0 where id_size is 0 */
-    unsigned char (*ids)[DT_BACKEND_ID_MAX]; /* id_size bytes of each; id i was made by member i * ranks_per_id */
+    unsigned char (*ids)[DT_BACKEND_ID_MAX]; /* id_size bytes of each; id i is of member i * ranks_per_id */
 };
 
 enum dt_operation_kind {
@@ -105,6 +105,18 @@ struct dt_backend {
     int (*memory_alloc)(void *state, size_t bytes, void **memory, struct dtrain_error *err);
     void (*memory_free)(void *state, void *memory); /* nothing queued uses it; NULL allowed */
 
+    /*
+     * One thread drives several opened states: each entry makes its state's device
+     * current itself. What it enqueues between these two must not wait for what it
+     * enqueues later: NCCL's are ncclGroupStart() and ncclGroupEnd(), with all
+     * communicators of the thread non-blocking; batch_end then polls each that was
+     * used until it is no longer in progress, or the operations' deadline, and fails
+     * with the first error. They nest; what begins in a thread ends in it; state: any
+     * opened one. NULL (both): enqueue never waits, as on the host.
+     */
+    int (*batch_begin)(void *state, struct dtrain_error *err);
+    int (*batch_end)(void *state, struct dtrain_error *err);
+
     /* Queue and return. -1 when the communicator failed before (its first error) or cannot queue. */
     int (*enqueue)(void *comm, const struct dt_operation *operation, void *stream,
                    struct dtrain_error *err);
@@ -119,6 +131,8 @@ struct dt_backend {
      * tell each other relies on theirs doing the same). Bounded in time. Thread-safe.
      */
     void (*comm_revoke)(void *comm, const char *err_text);
+    /* Whether it takes no operations any more. Does not wait; thread-safe. NULL: nobody can tell. */
+    bool (*comm_has_failed)(void *comm);
 };
 
 extern const struct dt_backend dt_backend_host;

@@ -78,14 +78,17 @@ static void fill_opinion(const struct dtrain_world *world, const char *device, s
     snprintf(opinion->device, sizeof(opinion->device), "%s", device);
 }
 
+static int device_index(const struct dtrain_world *world)
+{
+    return world->has_device ? world->device : (int)dt_plan_rank_local(world->plan, world->rank);
+}
+
 static int find_device(const struct dtrain_world *world, char name[DT_BACKEND_DEVICE_MAX],
                        struct dtrain_error *err)
 {
-    int local_rank = (int)dt_plan_rank_local(world->plan, world->rank);
-
     if (world->backend->device == NULL)
         return 0;
-    return world->backend->device(local_rank, name, DT_BACKEND_DEVICE_MAX, err);
+    return world->backend->device(device_index(world), name, DT_BACKEND_DEVICE_MAX, err);
 }
 
 /* Fills the card. -1: this rank cannot take part, which the card says. */
@@ -197,8 +200,12 @@ static int await_cards(struct dtrain_world *world, struct dtrain_error *err)
     uint32_t parent = dt_control_parent(world->plan, world->rank);
     struct dt_card card;
 
-    if (parent != DT_RANK_NONE && await_card_of_rank(world, parent, &card, err) < 0)
-        return -1;
+    if (parent != DT_RANK_NONE) {
+        if (await_card_of_rank(world, parent, &card, err) < 0)
+            return -1;
+        world->parent_seat = card.seat;
+        world->has_parent_seat = card.has_seat;
+    }
     return dt_world_comms_each_root(world, await_card_of_rank, err);
 }
 
@@ -210,6 +217,10 @@ static int find_seat(void *context, uint32_t rank, struct dt_control_seat *seat,
     char who[DT_RANK_TEXT_MAX];
     bool is_late = false;
 
+    if (world->has_parent_seat && rank == dt_control_parent(world->plan, world->rank)) {
+        *seat = world->parent_seat;
+        return 1;
+    }
     if (get_card(world, dt_plan_rank_procid(world->plan, rank), &now, &card, &is_late, err) < 0)
         return -1;
     if (is_late)
@@ -297,7 +308,7 @@ static int open_backend(struct dtrain_world *world, struct dtrain_error *err)
         .log = &world->log,
         .peers = dt_control_peers(world->control),
         .rank = world->rank,
-        .local_rank = (int)dt_plan_rank_local(world->plan, world->rank),
+        .local_rank = device_index(world),
         .timeout_ms = world->settings.timeout_ms,
         .config = dt_comm_config_of(&world->settings.comm, DT_COMM_ALL),
     };
@@ -317,8 +328,9 @@ static void say_up(const struct dtrain_world *world)
     const struct dt_boot_counts *n = &world->counts;
     char text[SUMMARY_MAX];
 
-    dt_log(&world->log, DT_LOG_INFO, "%s; %u put, %u commit, %u fence, %u gets",
-           dt_phases_text(&world->phases, text, sizeof(text)), n->puts, n->commits, n->fences, n->gets);
+    dt_log(&world->log, DT_LOG_INFO, "%s; %u put, %u commit, %u fence, %u gets, %u communicators",
+           dt_phases_text(&world->phases, text, sizeof(text)), n->puts, n->commits, n->fences, n->gets,
+           dt_world_comms_count(&world->comms));
 }
 
 int dt_bringup(struct dtrain_world *world, struct dtrain_error *err)

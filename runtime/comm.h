@@ -25,6 +25,12 @@ struct dt_comm_place {
 };
 void dt_comm_set_place(struct dtrain_comm *comm, const struct dt_comm_place *place);
 
+/* Whether it takes operations: it was not revoked, and did not fail. */
+bool dt_comm_is_usable(const struct dtrain_comm *comm);
+
+/* Ends the backend's communicator, of which nothing is queued; every call on it then fails with why. */
+void dt_comm_retire(struct dtrain_comm *comm, const char *why);
+
 /* NULL allowed. */
 void dt_comm_destroy(struct dtrain_comm *comm);
 

@@ -16,6 +16,8 @@ struct dtrain_comm {
     int size, rank;
     struct dt_comm_place place;
     pthread_mutex_t lock;
+    pthread_cond_t unused; /* nobody revokes it at this moment */
+    int revoker_count;
     atomic_bool has_ended; /* then every call fails with: */
     struct dtrain_error end;
 };

@@ -141,33 +141,6 @@ static int handle_done(struct dt_control *control, struct dt_link *link, struct 
     return 0;
 }
 
-static int handle_lookup(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
-{
-    size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_ADDRESSES);
-    uint32_t n = dt_reader_u32(reader);
-
-    dt_buffer_u32(&link->out, n);
-    for (uint32_t i = 0; i < n && !reader->is_broken; i++) {
-        uint32_t rank = dt_reader_u32(reader);
-
-        if (rank >= control->world || control->table[rank].family == 0)
-            return -1;
-        dt_buffer_u32(&link->out, rank);
-        dt_address_write(&link->out, &control->table[rank]);
-    }
-    if (!dt_reader_is_done(reader))
-        return -1;
-    dt_control_send_end(control, link, begin);
-    return 0;
-}
-
-static int handle_addresses(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
-{
-    (void)link;
-    dt_addresses_read(reader, control->table, control->world);
-    return dt_reader_is_done(reader) ? 0 : -1;
-}
-
 static const struct {
     unsigned from; /* roles that may send it */
     int (*handle)(struct dt_control *, struct dt_link *, struct dt_reader *);
@@ -181,12 +154,12 @@ static const struct {
     [DT_MESSAGE_BYE] = {DT_LINK_CHILD, handle_bye},
     [DT_MESSAGE_DONE] = {DT_LINK_PARENT, handle_done},
     [DT_MESSAGE_ROLL] = {DT_LINK_TREE, handle_roll},
-    [DT_MESSAGE_LOOKUP] = {DT_LINK_CHILD, handle_lookup},
-    [DT_MESSAGE_ADDRESSES] = {DT_LINK_PARENT, handle_addresses},
 };
 
 static int handle(struct dt_control *control, struct dt_link *link, uint32_t kind, struct dt_reader *payload)
 {
+    if (link->role == DT_LINK_RETIRED)
+        return 0;
     if (kind < DT_MESSAGE_KINDS && (handlers[kind].from & link->role) != 0 &&
         handlers[kind].handle(control, link, payload) == 0)
         return 0;

@@ -29,7 +29,8 @@ static void keep(struct dt_control *control, uint64_t channel, const char *text)
         dt_log(control->log, DT_LOG_DEBUG, "the descriptor of news is full");
 }
 
-void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text, const struct dt_link *from)
+void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text,
+                    const struct dt_link *from)
 {
     if (control->is_stopped || control->phase == DT_PHASE_DONE || find(control, channel) != NULL)
         return;
@@ -37,6 +38,15 @@ void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *te
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
         if (i != from && (i->role & DT_LINK_TREE) != 0)
             dt_control_send_revoked(control, i, channel, text);
+}
+
+bool dt_control_is_revoked(const struct dt_control *control, uint64_t channel, struct dtrain_error *err)
+{
+    const struct dt_revocation *found = find(control, channel);
+
+    if (found != NULL)
+        dt_error_set(err, "%s", found->text);
+    return found != NULL;
 }
 
 /* ---- As peers.h says --------------------------------------------------------- */
@@ -53,14 +63,12 @@ static void revoke_channel(void *context, uint64_t channel, const char *text)
 static bool is_revoked(void *context, uint64_t channel, struct dtrain_error *err)
 {
     struct dt_control *control = context;
-    const struct dt_revocation *found;
+    bool revoked;
 
     pthread_mutex_lock(&control->lock);
-    found = find(control, channel);
-    if (found != NULL)
-        dt_error_set(err, "%s", found->text);
+    revoked = dt_control_is_revoked(control, channel, err);
     pthread_mutex_unlock(&control->lock);
-    return found != NULL;
+    return revoked;
 }
 
 void dt_control_revoke_init(struct dt_control *control)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "runtime/control.h"
+#include "runtime/control_branch.h"
 #include "runtime/control_link.h"
 #include "runtime/rendezvous.h"
 #include "runtime/roll.h"
@@ -37,6 +38,7 @@ struct dt_control {
     uint32_t rank, world;
     uint32_t local_children;        /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
     uint32_t first_node, last_node; /* nodes whose leaders are children: first <= i < last */
+    bool is_root;                   /* has no parent: rank 0, or the first survivor */
 
     pthread_mutex_t lock; /* guards all that follows */
     pthread_cond_t changed;
@@ -72,6 +74,11 @@ struct dt_control {
     unsigned char *dead; /* a bit a rank */
     struct dt_death deaths[DT_DEATHS_KEPT];
     _Atomic uint32_t death_count;
+    uint32_t lost_count; /* deaths since the world was rebuilt without those before */
+
+    uint32_t rebuild_count;    /* attempts */
+    struct dt_branch branch;   /* the place in the tree of the survivors; empty: in the first one */
+    unsigned char *left_out;   /* a bit a rank that is no survivor; NULL: all are in */
     int death_fd;
 
     struct dt_peers peers;
@@ -89,7 +96,6 @@ bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadl
 
 /* ---- control_tree.c: who is where, and what becomes of the world ------------ */
 
-bool dt_tree_is_leader(const struct dt_control *control, uint32_t rank);
 uint32_t dt_tree_child_count(const struct dt_control *control);
 /* World rank of child i. */
 uint32_t dt_tree_child(const struct dt_control *control, uint32_t i);
@@ -155,7 +161,6 @@ void dt_control_send_revoked(struct dt_control *control, struct dt_link *link, u
 void dt_control_send_hello(struct dt_control *control, struct dt_link *link);
 void dt_control_send_go(struct dt_control *control, struct dt_link *link);
 void dt_control_send_roll(struct dt_control *control, struct dt_link *link);
-void dt_control_send_lookup(struct dt_control *control, const uint32_t *ranks, size_t n);
 /* Ends the frame that began there, and sends. */
 void dt_control_send_end(struct dt_control *control, struct dt_link *link, size_t begin);
 
@@ -167,6 +172,12 @@ void dt_control_handle(struct dt_source *source); /* a link's */
 
 void dt_control_revoke_init(struct dt_control *control); /* fills its part of the peers */
 void dt_control_revoke_free(struct dt_control *control);
+bool dt_control_is_revoked(const struct dt_control *control, uint64_t channel, struct dtrain_error *err);
+
+/* ---- control_rebuild.c ------------------------------------------------------- */
+
+/* Whether the world goes on without this rank. */
+bool dt_control_is_left_out(const struct dt_control *control, uint32_t rank);
 
 /* ---- control_peers.c -------------------------------------------------------- */
 

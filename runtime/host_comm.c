@@ -248,3 +248,13 @@ bool dt_host_comm_is_revoked(struct dt_host_comm *comm)
 {
     return atomic_load(&comm->is_revoked);
 }
+
+bool dt_host_comm_has_failed(struct dt_host_comm *comm)
+{
+    bool has_failed;
+
+    pthread_mutex_lock(&comm->lock);
+    has_failed = comm->has_failed;
+    pthread_mutex_unlock(&comm->lock);
+    return has_failed;
+}

@@ -111,6 +111,8 @@ int dt_host_comm_begin(struct dt_host_comm *comm, uint64_t ticket, struct dtrain
  * through the operation that runs. The members are told. Thread-safe.
  */
 void dt_host_comm_revoke(struct dt_host_comm *comm, const char *text);
+/* Thread-safe. */
+bool dt_host_comm_has_failed(struct dt_host_comm *comm);
 /* Whether the operation that runs must end; cheap. */
 bool dt_host_comm_is_revoked(struct dt_host_comm *comm);
 

@@ -7,10 +7,14 @@ noinst_LTLIBRARIES += libdtworld.la
 libdtworld_la_SOURCES = \
 	runtime/backend.c runtime/backend.h runtime/backend_choice.h runtime/backend_nccl.h \
 	runtime/boot.c runtime/boot.h runtime/boot_single.c \
+	runtime/boot_local.c runtime/boot_local.h \
 	runtime/bringup.c \
 	runtime/card.c runtime/card.h \
 	runtime/control.c runtime/control.h runtime/control_state.h \
+	runtime/control_branch.c runtime/control_branch.h \
 	runtime/control_link.c runtime/control_link.h \
+	runtime/control_rebuild.c \
+	runtime/control_report.c runtime/control_report.h \
 	runtime/control_message.c runtime/control_message.h \
 	runtime/control_call.c runtime/control_handle.c runtime/control_join.c runtime/control_peers.c \
 	runtime/control_revoke.c runtime/control_roll.c runtime/control_seek.c runtime/control_send.c runtime/control_tree.c \
@@ -25,9 +29,10 @@ libdtworld_la_SOURCES = \
 	runtime/settings.c runtime/settings.h \
 	runtime/source.c runtime/source.h \
 	runtime/wire.c runtime/wire.h \
-	runtime/world.c runtime/world.h runtime/world_layout.c \
+	runtime/world.c runtime/world.h \
 	runtime/world_comms.c runtime/world_comms.h \
-	runtime/world_ids.c runtime/world_ids.h
+	runtime/world_ids.c runtime/world_ids.h \
+	runtime/world_layout.c runtime/world_local.c runtime/world_rebuild.c runtime/world_revoke.c
 if DT_HAVE_PMIX
 libdtworld_la_SOURCES += runtime/boot_pmix.c
 else

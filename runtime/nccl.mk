@@ -4,6 +4,7 @@ if DT_HAVE_NCCL
 dt_nccl_sources = \
 	runtime/nccl_abort.c runtime/nccl_abort.h \
 	runtime/nccl_api.c runtime/nccl_api.h \
+	runtime/nccl_batch.c runtime/nccl_batch.h \
 	runtime/nccl_backend.c runtime/backend_nccl.h runtime/backend.h \
 	runtime/nccl_comm.c runtime/nccl_comm.h \
 	runtime/nccl_config.c runtime/nccl_config.h \

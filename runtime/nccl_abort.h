@@ -1,4 +1,4 @@
-/* nccl_abort.h - ncclCommAbort() of several communicators together, which may itself hang, in bounded time. */
+/* nccl_abort.h - ncclCommAbort() of several communicators together, in bounded time: it may itself hang. */
 #ifndef DT_RUNTIME_NCCL_ABORT_H
 #define DT_RUNTIME_NCCL_ABORT_H
 

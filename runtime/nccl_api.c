@@ -54,7 +54,8 @@ static struct {
 
 char *dt_nccl_version_text(char text[DT_BACKEND_VERSION_MAX], int version)
 {
-    snprintf(text, DT_BACKEND_VERSION_MAX, "%d.%d.%d", version / 10000 % 100, version / 100 % 100, version % 100);
+    snprintf(text, DT_BACKEND_VERSION_MAX, "%d.%d.%d", version / 10000 % 100, version / 100 % 100,
+             version % 100);
     return text;
 }
 
@@ -98,7 +99,8 @@ static int read_version(struct dt_nccl_api *api, void *library, struct dtrain_er
         return dt_error_set(err, "ncclGetVersion of %s failed (%d)", api->path, (int)result);
     dt_nccl_version_text(api->version_text, api->version);
     if (api->version < OLDEST)
-        return dt_error_set(err, "NCCL %s (%s) is too old: expected 2.19 or newer", api->version_text, api->path);
+        return dt_error_set(err, "NCCL %s (%s) is too old: expected 2.19 or newer", api->version_text,
+                            api->path);
     return 0;
 }
 

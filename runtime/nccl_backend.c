@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "backend_nccl.h"
+#include "nccl_batch.h"
 #include "nccl_comm.h"
 #include "nccl_device.h"
 #include "nccl_init.h"
@@ -52,7 +53,8 @@ static int id_create(void *id, struct dtrain_error *err)
     result = api->GetUniqueId(id);
     if (result == ncclSuccess)
         return 0;
-    return dt_error_set(err, "ncclGetUniqueId: %s (%s)", api->GetErrorString(result), api->GetLastError(NULL));
+    return dt_error_set(err, "ncclGetUniqueId: %s (%s)", api->GetErrorString(result),
+                        api->GetLastError(NULL));
 }
 
 /* ---- Open and close --------------------------------------------------------------- */
@@ -119,6 +121,11 @@ static void comm_revoke(void *comm, const char *err_text)
     dt_nccl_comm_revoke(comm, err_text);
 }
 
+static bool comm_has_failed(void *comm)
+{
+    return dt_nccl_comm_check(comm, NULL) != 0;
+}
+
 static int stream_create(void *state, void **stream, struct dtrain_error *err)
 {
     struct dt_nccl_stream *made;
@@ -159,6 +166,16 @@ static void memory_free(void *state, void *memory)
     dt_nccl_memory_free(state, memory);
 }
 
+static int batch_begin(void *state, struct dtrain_error *err)
+{
+    return dt_nccl_batch_begin(state, err);
+}
+
+static int batch_end(void *state, struct dtrain_error *err)
+{
+    return dt_nccl_batch_end(state, err);
+}
+
 static int enqueue(void *comm, const struct dt_operation *operation, void *stream, struct dtrain_error *err)
 {
     return dt_nccl_op_enqueue(comm, operation, stream, err);
@@ -166,12 +183,7 @@ static int enqueue(void *comm, const struct dt_operation *operation, void *strea
 
 static int enqueue_copy(void *to, const void *from, size_t bytes, void *stream, struct dtrain_error *err)
 {
-    const struct dt_nccl_stream *on = stream;
-
-    if (dt_nccl_device_use(on->nccl, err) != 0)
-        return -1;
-    return dt_nccl_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on->handle),
-                              "cudaMemcpyAsync", err);
+    return dt_nccl_memory_copy(to, from, bytes, stream, err);
 }
 
 static int enqueue_math(const struct dt_math *math, void *stream, struct dtrain_error *err)
@@ -201,8 +213,11 @@ const struct dt_backend dt_backend_nccl = {
     .stream_wait = stream_wait,
     .memory_alloc = memory_alloc,
     .memory_free = memory_free,
+    .batch_begin = batch_begin,
+    .batch_end = batch_end,
     .enqueue = enqueue,
     .enqueue_copy = enqueue_copy,
     .enqueue_math = enqueue_math,
     .comm_revoke = comm_revoke,
+    .comm_has_failed = comm_has_failed,
 };

@@ -108,23 +108,39 @@ int dt_nccl_comm_fail(struct dt_nccl_comm *comm, const char *what, const char *w
     return rc;
 }
 
-/* Whether a member is known to be dead; looks only when there is news of deaths. */
-static bool has_dead_member(struct dt_nccl_comm *comm, struct dtrain_error *why)
+/* Changes with every death and revocation that the world learns of. */
+static uint32_t count_news(const struct dt_peers *peers)
 {
-    const struct dt_peers *peers = comm->nccl->env.peers;
-    uint32_t seen = peers != NULL ? *peers->death_count : 0;
-    bool is_news;
+    if (peers == NULL)
+        return 0;
+    return *peers->death_count + (peers->revoke_count != NULL ? *peers->revoke_count : 0);
+}
 
-    pthread_mutex_lock(&comm->lock);
-    is_news = seen != comm->deaths_seen;
-    pthread_mutex_unlock(&comm->lock);
-    if (!is_news)
-        return false;
+static bool is_ended(const struct dt_nccl_comm *comm, const struct dt_peers *peers, struct dtrain_error *why)
+{
+    if (peers->is_revoked != NULL && peers->is_revoked(peers->context, comm->channel, why))
+        return true;
     for (int i = 0; i < comm->size; i++)
         if (i != comm->rank && peers->is_dead(peers->context, comm->members[i], why))
             return true;
+    return false;
+}
+
+/* Whether a member died or another rank revoked it; looks only when there is news. */
+static bool has_ended(struct dt_nccl_comm *comm, struct dtrain_error *why)
+{
+    uint32_t news = count_news(comm->nccl->env.peers);
+    bool is_news;
+
     pthread_mutex_lock(&comm->lock);
-    comm->deaths_seen = seen;
+    is_news = news != comm->news_seen;
+    pthread_mutex_unlock(&comm->lock);
+    if (!is_news)
+        return false;
+    if (is_ended(comm, comm->nccl->env.peers, why))
+        return true;
+    pthread_mutex_lock(&comm->lock);
+    comm->news_seen = news;
     pthread_mutex_unlock(&comm->lock);
     return false;
 }
@@ -137,7 +153,7 @@ static bool await_death(struct dt_nccl_comm *comm, ncclResult_t result, struct d
 
     if (result != ncclRemoteError && result != ncclSystemError)
         return false;
-    while (!has_dead_member(comm, why)) {
+    while (!has_ended(comm, why)) {
         if (dt_deadline_passed(&grace))
             return false;
         dt_nccl_pause(&turns);
@@ -153,8 +169,9 @@ static int fail_by(struct dt_nccl_comm *comm, ncclResult_t result, const char *w
     if (!await_death(comm, result, &why)) {
         const char *last = api->GetLastError(NULL);
 
-        dt_error_set(&why, "%s%s%s%s", api->GetErrorString(result), last != NULL && last[0] != '\0' ? " (" : "",
-                     last != NULL ? last : "", last != NULL && last[0] != '\0' ? ")" : "");
+        dt_error_set(&why, "%s%s%s%s", api->GetErrorString(result),
+                     last != NULL && last[0] != '\0' ? " (" : "", last != NULL ? last : "",
+                     last != NULL && last[0] != '\0' ? ")" : "");
     }
     return dt_nccl_comm_fail(comm, what, why.text, err);
 }
@@ -183,7 +200,7 @@ int dt_nccl_comm_look(struct dt_nccl_comm *comm, const char *what, struct dtrain
 
     if (ask(comm, &result, err) != 0)
         return -1;
-    if (has_dead_member(comm, &why))
+    if (has_ended(comm, &why))
         return dt_nccl_comm_fail(comm, what, why.text, err);
     return result == ncclSuccess || result == ncclInProgress ? 0 : fail_by(comm, result, what, err);
 }
@@ -209,7 +226,7 @@ int dt_nccl_comm_settle(struct dt_nccl_comm *comm, ncclResult_t result, const ch
             return -1;
         if (result != ncclInProgress)
             break;
-        if (has_dead_member(comm, &why))
+        if (has_ended(comm, &why))
             return dt_nccl_comm_fail(comm, what, why.text, err);
         if (dt_deadline_passed(deadline)) {
             dt_error_set(&why, "NCCL has it in progress for %.4g s: a member does not come, or cannot be "

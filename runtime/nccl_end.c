@@ -7,7 +7,8 @@
 
 struct dt_deadline dt_nccl_end_deadline(const struct dt_nccl *nccl)
 {
-    return dt_deadline_after_ms(nccl->env.timeout_ms < DT_NCCL_END_MS ? nccl->env.timeout_ms : DT_NCCL_END_MS);
+    return dt_deadline_after_ms(nccl->env.timeout_ms < DT_NCCL_END_MS ? nccl->env.timeout_ms
+                                                                      : DT_NCCL_END_MS);
 }
 
 /* With comm->calls: nobody else uses it from here on. NULL: it is gone already. */

@@ -68,7 +68,9 @@ static int start_all(struct dt_nccl *nccl, const struct dt_comm_request *request
                      struct dt_nccl_comm **comms, struct dtrain_error *err)
 {
     ncclResult_t result = nccl->api->GroupStart();
-    int rc = result == ncclSuccess ? 0 : dt_error_set(err, "ncclGroupStart: %s", nccl->api->GetErrorString(result));
+    int rc = result == ncclSuccess
+                 ? 0
+                 : dt_error_set(err, "ncclGroupStart: %s", nccl->api->GetErrorString(result));
 
     if (rc != 0)
         return -1;

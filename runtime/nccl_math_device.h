@@ -30,24 +30,48 @@ template <> struct dt_sum<double> {
 };
 template <typename T> using dt_sum_t = typename dt_sum<T>::type;
 
-__device__ __forceinline__ double dt_get(double x) { return x; }
-__device__ __forceinline__ float dt_get(float x) { return x; }
-__device__ __forceinline__ float dt_get(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ __forceinline__ float dt_get(__half x) { return __half2float(x); }
+__device__ __forceinline__ double dt_get(double x)
+{
+    return x;
+}
+__device__ __forceinline__ float dt_get(float x)
+{
+    return x;
+}
+__device__ __forceinline__ float dt_get(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
+__device__ __forceinline__ float dt_get(__half x)
+{
+    return __half2float(x);
+}
 
 /* Rounded once, to the nearest. */
-template <typename T> __device__ __forceinline__ T dt_put(double x) { return (T)x; }
+template <typename T> __device__ __forceinline__ T dt_put(double x)
+{
+    return (T)x;
+}
 template <> __device__ __forceinline__ __nv_bfloat16 dt_put<__nv_bfloat16>(double x)
 {
     return __float2bfloat16_rn((float)x);
 }
-template <> __device__ __forceinline__ __half dt_put<__half>(double x) { return __float2half_rn((float)x); }
-template <typename T> __device__ __forceinline__ T dt_put(float x) { return (T)x; }
+template <> __device__ __forceinline__ __half dt_put<__half>(double x)
+{
+    return __float2half_rn((float)x);
+}
+template <typename T> __device__ __forceinline__ T dt_put(float x)
+{
+    return (T)x;
+}
 template <> __device__ __forceinline__ __nv_bfloat16 dt_put<__nv_bfloat16>(float x)
 {
     return __float2bfloat16_rn(x);
 }
-template <> __device__ __forceinline__ __half dt_put<__half>(float x) { return __float2half_rn(x); }
+template <> __device__ __forceinline__ __half dt_put<__half>(float x)
+{
+    return __float2half_rn(x);
+}
 
 /* Elements that are loaded and stored together, where the address allows it. */
 enum { DT_MATH_PACK = 4 };
@@ -56,8 +80,14 @@ template <typename T> struct alignas(sizeof(T) * DT_MATH_PACK) dt_pack {
 };
 
 /* The place of this thread among all, and how many there are. */
-__device__ __forceinline__ size_t dt_thread() { return (size_t)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ size_t dt_threads() { return (size_t)gridDim.x * blockDim.x; }
+__device__ __forceinline__ size_t dt_thread()
+{
+    return (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ size_t dt_threads()
+{
+    return (size_t)gridDim.x * blockDim.x;
+}
 
 __device__ __forceinline__ double dt_factor(struct dt_math_factor by)
 {
@@ -67,10 +97,16 @@ __device__ __forceinline__ double dt_factor(struct dt_math_factor by)
 }
 
 struct dt_add {
-    template <typename T> __device__ T operator()(T a, T b) const { return a + b; }
+    template <typename T> __device__ T operator()(T a, T b) const
+    {
+        return a + b;
+    }
 };
 struct dt_greater {
-    template <typename T> __device__ T operator()(T a, T b) const { return a > b ? a : b; }
+    template <typename T> __device__ T operator()(T a, T b) const
+    {
+        return a > b ? a : b;
+    }
 };
 
 /*

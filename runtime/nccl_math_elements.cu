@@ -1,4 +1,5 @@
-/* Fill, scale, sum of squares, AdamW and copies: one element after another, several at once where they lie so. */
+/* Fill, scale, sum of squares, AdamW and copies: one element after another, several at once where they lie
+ * so. */
 #include "runtime/nccl_math_launch.h"
 
 /* ---- Fill ---------------------------------------------------------------- */
@@ -18,9 +19,10 @@ cudaError_t dt_nccl_math_fill(const struct dt_math *math, cudaStream_t stream)
     if (f->n == 0)
         return cudaSuccess;
     if (f->value == 0)
-        return cudaMemsetAsync(f->x, 0, f->n * (f->type == DTRAIN_FLOAT64   ? sizeof(double)
-                                                : f->type == DTRAIN_FLOAT32 ? sizeof(float)
-                                                                            : sizeof(uint16_t)),
+        return cudaMemsetAsync(f->x, 0,
+                               f->n * (f->type == DTRAIN_FLOAT64   ? sizeof(double)
+                                       : f->type == DTRAIN_FLOAT32 ? sizeof(float)
+                                                                   : sizeof(uint16_t)),
                                stream);
     dt_with_type(f->type, [&](auto t) {
         using T = typename decltype(t)::type;
@@ -97,8 +99,7 @@ cudaError_t dt_nccl_math_scale(const struct dt_math *math, cudaStream_t stream)
 enum { SUM_BLOCKS_MAX = 1024, SUM_PER_THREAD = 16 };
 
 /* Squares of a pack are added in T's own sums, packs in float64. */
-template <typename T>
-static __global__ void square_parts(double *parts, const T *x, size_t n, size_t packed)
+template <typename T> static __global__ void square_parts(double *parts, const T *x, size_t n, size_t packed)
 {
     const dt_pack<T> *packs = (const dt_pack<T> *)x;
     double sum = 0;
@@ -236,7 +237,8 @@ template <typename U> static __global__ void copy_2d(struct dt_math_copy_2d copy
 
 template <typename U> static bool launch_copy(const struct dt_math_copy_2d *copy, cudaStream_t stream)
 {
-    uintptr_t bits = (uintptr_t)copy->to | (uintptr_t)copy->from | copy->to_pitch | copy->from_pitch | copy->width;
+    uintptr_t bits =
+        (uintptr_t)copy->to | (uintptr_t)copy->from | copy->to_pitch | copy->from_pitch | copy->width;
     size_t units = copy->width / sizeof(U);
 
     if (bits % sizeof(U) != 0)

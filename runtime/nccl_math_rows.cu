@@ -104,7 +104,10 @@ struct token_places {
 
         return place < real ? (ptrdiff_t)place : -1;
     }
-    __device__ float weight(size_t) const { return 1; }
+    __device__ float weight(size_t) const
+    {
+        return 1;
+    }
 };
 
 static struct token_places places_of(const struct dt_math_embedding *e)
@@ -150,8 +153,14 @@ struct index_places {
     const int32_t *index;
     const float *weights;
 
-    __device__ ptrdiff_t row(size_t i) const { return index[i]; }
-    __device__ float weight(size_t i) const { return weights != NULL ? weights[i] : 1; }
+    __device__ ptrdiff_t row(size_t i) const
+    {
+        return index[i];
+    }
+    __device__ float weight(size_t i) const
+    {
+        return weights != NULL ? weights[i] : 1;
+    }
 };
 
 cudaError_t dt_nccl_math_gather_rows(const struct dt_math *math, cudaStream_t stream)

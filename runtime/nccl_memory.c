@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "nccl_device.h"
+#include "nccl_stream.h"
 
 static bool is_for_registration(const struct dt_nccl *nccl)
 {
@@ -54,4 +55,22 @@ void dt_nccl_memory_free(struct dt_nccl *nccl, void *memory)
         nccl->api->MemFree(memory);
     else
         cudaFree(memory);
+}
+
+static bool is_pageable(const void *memory)
+{
+    dt_nccl_pointer attributes;
+
+    return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess &&
+           attributes.type == cudaMemoryTypeUnregistered;
+}
+
+int dt_nccl_memory_copy(void *to, const void *from, size_t bytes, struct dt_nccl_stream *stream,
+                        struct dtrain_error *err)
+{
+    if (dt_nccl_device_use(stream->nccl, err) != 0 ||
+        (is_pageable(to) && dt_nccl_stream_synchronize(stream, err) != 0))
+        return -1;
+    return dt_nccl_cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream->handle),
+                              "cudaMemcpyAsync", err);
 }

@@ -8,4 +8,11 @@
 int dt_nccl_memory_alloc(struct dt_nccl *nccl, size_t bytes, void **memory, struct dtrain_error *err);
 void dt_nccl_memory_free(struct dt_nccl *nccl, void *memory);
 
+/*
+ * On the stream. To memory of the host that is not pinned CUDA copies at the call,
+ * after all that is queued: that is waited for here, where a deadline holds.
+ */
+int dt_nccl_memory_copy(void *to, const void *from, size_t bytes, struct dt_nccl_stream *stream,
+                        struct dtrain_error *err);
+
 #endif

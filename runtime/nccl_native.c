@@ -78,7 +78,8 @@ static int comm_register(void *opaque, void *buf, size_t bytes, void **handle, s
 
     if (begin(comm, err) != 0)
         return -1;
-    return end(comm, comm->nccl->api->CommRegister(comm->handle, buf, bytes, handle), "ncclCommRegister", err);
+    return end(comm, comm->nccl->api->CommRegister(comm->handle, buf, bytes, handle), "ncclCommRegister",
+               err);
 }
 
 static int comm_deregister(void *opaque, void *handle, struct dtrain_error *err)

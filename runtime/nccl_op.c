@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "nccl_batch.h"
 #include "nccl_comm.h"
 #include "nccl_device.h"
 #include "operation.h"
@@ -49,9 +50,9 @@ static ncclResult_t start_transfers(const struct dt_nccl_comm *comm, const struc
     for (size_t i = 0; i < op->transfer_count; i++) {
         const struct dtrain_transfer *t = &op->transfers[i];
 
-        result = first_of(result, t->is_send
-                                      ? api->Send(t->buf, t->count, types[t->type], t->peer, comm->handle, stream)
-                                      : api->Recv(t->buf, t->count, types[t->type], t->peer, comm->handle, stream));
+        result = first_of(
+            result, t->is_send ? api->Send(t->buf, t->count, types[t->type], t->peer, comm->handle, stream)
+                               : api->Recv(t->buf, t->count, types[t->type], t->peer, comm->handle, stream));
     }
     return first_of(result, api->GroupEnd());
 }
@@ -89,7 +90,7 @@ static void remember(struct dt_nccl_comm *comm, const char *name, uint64_t numbe
     pthread_mutex_lock(&comm->lock);
     comm->last.name = name;
     comm->last.number = number;
-    comm->last.stream = stream;
+    comm->last.streams |= UINT64_C(1) << stream->slot;
     pthread_mutex_unlock(&comm->lock);
 }
 
@@ -107,6 +108,7 @@ static int enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operati
     const char *name = dt_operation_name(operation);
     char text[DT_NCCL_OP_TEXT_MAX];
     uint64_t number = is_transfer ? comm->transfers + 1 : comm->collectives + 1;
+    ncclResult_t result;
 
     op_text(text, name, number);
     if (dt_nccl_comm_look(comm, text, err) != 0)
@@ -114,7 +116,10 @@ static int enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operati
     comm->transfers += is_transfer;
     comm->collectives += !is_transfer;
     remember(comm, name, number, stream);
-    return dt_nccl_comm_settle(comm, start(comm, operation, stream->handle), text, &deadline, err);
+    result = start(comm, operation, stream->handle);
+    if (dt_nccl_batch_is_open() && (result == ncclSuccess || result == ncclInProgress))
+        return dt_nccl_batch_add(comm, err);
+    return dt_nccl_comm_settle(comm, result, text, &deadline, err);
 }
 
 int dt_nccl_op_enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operation,
@@ -133,27 +138,36 @@ int dt_nccl_op_enqueue(struct dt_nccl_comm *comm, const struct dt_operation *ope
     return rc;
 }
 
+static bool has_bit(const struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream)
+{
+    return (comm->last.streams >> stream->slot & 1) != 0;
+}
+
 bool dt_nccl_op_is_on(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream,
                       char text[DT_NCCL_OP_TEXT_MAX])
 {
     bool is_on;
 
     pthread_mutex_lock(&comm->lock);
-    is_on = comm->last.name != NULL && comm->last.stream == stream;
+    is_on = has_bit(comm, stream);
     if (is_on)
         op_text(text, comm->last.name, comm->last.number);
     pthread_mutex_unlock(&comm->lock);
     return is_on;
 }
 
-bool dt_nccl_op_forget(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream)
+void dt_nccl_op_forget(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream)
 {
-    bool is_on;
-
     pthread_mutex_lock(&comm->lock);
-    is_on = comm->last.name != NULL && comm->last.stream == stream;
-    if (is_on)
-        comm->last.name = NULL;
+    comm->last.streams &= ~(UINT64_C(1) << stream->slot);
     pthread_mutex_unlock(&comm->lock);
-    return is_on;
+}
+
+void dt_nccl_op_follow(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream,
+                       const struct dt_nccl_stream *other)
+{
+    pthread_mutex_lock(&comm->lock);
+    if (has_bit(comm, other))
+        comm->last.streams |= UINT64_C(1) << stream->slot;
+    pthread_mutex_unlock(&comm->lock);
 }

@@ -9,10 +9,15 @@
 int dt_nccl_op_enqueue(struct dt_nccl_comm *comm, const struct dt_operation *operation,
                        struct dt_nccl_stream *stream, struct dtrain_error *err);
 
-/* Whether the communicator's last operation went to the stream and was not forgotten; then text names it. */
+/*
+ * Whether the stream has, or waits for, an operation of the communicator and was
+ * not seen empty since; then text names the last one.
+ */
 bool dt_nccl_op_is_on(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream,
                       char text[DT_NCCL_OP_TEXT_MAX]);
-/* Whether there was one. */
-bool dt_nccl_op_forget(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream);
+void dt_nccl_op_forget(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream);
+/* stream waits for what is on other. */
+void dt_nccl_op_follow(struct dt_nccl_comm *comm, const struct dt_nccl_stream *stream,
+                       const struct dt_nccl_stream *other);
 
 #endif

@@ -14,6 +14,8 @@
 
 #define DT_NCCL_LIBRARY "librccl.so.1"
 
+typedef hipPointerAttribute_t dt_nccl_pointer;
+
 #define cudaDeviceGetPCIBusId hipDeviceGetPCIBusId
 #define cudaErrorNotReady hipErrorNotReady
 #define cudaError_t hipError_t
@@ -29,7 +31,9 @@
 #define cudaMalloc hipMalloc
 #define cudaMemcpyAsync hipMemcpyAsync
 #define cudaMemcpyDefault hipMemcpyDefault
+#define cudaMemoryTypeUnregistered hipMemoryTypeUnregistered
 #define cudaMemsetAsync hipMemsetAsync
+#define cudaPointerGetAttributes hipPointerGetAttributes
 #define cudaSetDevice hipSetDevice
 #define cudaStreamCreateWithFlags hipStreamCreateWithFlags
 #define cudaStreamDestroy hipStreamDestroy
@@ -46,6 +50,8 @@
 #include <nccl.h>
 
 #define DT_NCCL_LIBRARY "libnccl.so.2"
+
+typedef struct cudaPointerAttributes dt_nccl_pointer;
 
 #endif
 

@@ -28,7 +28,8 @@ static const struct dt_nccl_native *native_of_comm(const struct dtrain_comm *com
     native = native_of(comm->backend, function, err);
     if (native == NULL || comm->size > 1)
         return native;
-    dt_error_set(err, "%s: a group of one has no communicator of NCCL's: its operations are copies", function);
+    dt_error_set(err, "%s: a group of one has no communicator of NCCL's: its operations are copies",
+                 function);
     return NULL;
 }
 
@@ -55,7 +56,8 @@ int dtrain_nccl_stream(struct dtrain_stream *stream, cudaStream_t *handle, struc
 
     *handle = NULL;
     if (stream == NULL)
-        return dt_error_set(err, "dtrain_nccl_stream: stream is NULL: create one with dtrain_stream_create()");
+        return dt_error_set(err,
+                            "dtrain_nccl_stream: stream is NULL: create one with dtrain_stream_create()");
     native = native_of(stream->backend, "dtrain_nccl_stream", err);
     if (native == NULL)
         return -1;
@@ -90,7 +92,8 @@ static int check_range(const char *function, const void *buf, size_t bytes, stru
 {
     if (buf != NULL && bytes > 0)
         return 0;
-    return dt_error_set(err, "%s: buf is %p and bytes is %zu: expected memory of the device", function, buf, bytes);
+    return dt_error_set(err, "%s: buf is %p and bytes is %zu: expected memory of the device", function, buf,
+                        bytes);
 }
 
 int dtrain_nccl_register(struct dtrain_comm *comm, void *buf, size_t bytes, void **handle,

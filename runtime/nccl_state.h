@@ -15,10 +15,13 @@
 
 #define DT_NCCL_END_MS 10000 /* for NCCL to finalize, revoke or abort; the operations' deadline if shorter */
 
+#define DT_NCCL_SLOTS 64
+
 struct dt_nccl_stream {
     struct dt_nccl *nccl;
     cudaStream_t handle;
     bool is_owned; /* else the program's */
+    unsigned slot; /* its bit in dt_nccl_comm's last.streams; the last one is shared by all that come late */
 };
 
 struct dt_nccl_comm {
@@ -36,13 +39,13 @@ struct dt_nccl_comm {
 
     pthread_mutex_t lock; /* of what follows */
     ncclComm_t handle;    /* set with both locks held; NULL: not made, or aborted */
-    uint32_t deaths_seen;
+    uint32_t news_seen; /* of deaths and revocations */
     bool has_failed;
     struct dtrain_error failure;
-    struct { /* the operation queued last, where it may still run */
-        const char *name; /* NULL: none */
+    struct { /* the operation queued last */
+        const char *name;
         uint64_t number;
-        const struct dt_nccl_stream *stream;
+        uint64_t streams; /* slots: what it is on or what waits for it, and was not seen empty since */
     } last;
 };
 
@@ -52,8 +55,9 @@ struct dt_nccl {
     int device;
     struct dt_nccl_stream stream; /* for warming up and for zeroing memory */
     void *cell;                   /* of the device, a byte: what a barrier reduces */
-    pthread_mutex_t lock;         /* of the list */
+    pthread_mutex_t lock;         /* of the list and the slots */
     struct dt_nccl_comm *comms;
+    uint64_t slots; /* taken */
 };
 
 #endif

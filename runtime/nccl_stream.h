@@ -16,7 +16,8 @@ void dt_nccl_stream_close(struct dt_nccl_stream *stream);
 
 int dt_nccl_stream_synchronize(struct dt_nccl_stream *stream, struct dtrain_error *err);
 int dt_nccl_stream_query(struct dt_nccl_stream *stream, bool *done, struct dtrain_error *err);
-int dt_nccl_stream_wait(struct dt_nccl_stream *stream, struct dt_nccl_stream *other, struct dtrain_error *err);
+int dt_nccl_stream_wait(struct dt_nccl_stream *stream, struct dt_nccl_stream *other,
+                        struct dtrain_error *err);
 
 /* Waits for what of one communicator is on it, which `what` describes. -1: it failed then. */
 int dt_nccl_stream_await(const struct dt_nccl_stream *stream, struct dt_nccl_comm *comm, const char *what,

@@ -15,7 +15,8 @@
 #define DT_OPINION_DEVICE_MAX 32
 #define DT_OPINIONS_MAX 9 /* rank 0's and eight that differ */
 /* Bytes of one in a message, at most. */
-#define DT_OPINION_WIRE_MAX (24 + 8 + DT_OPINION_VERSION_MAX + DT_OPINION_BACKEND_MAX + DT_OPINION_AXES_MAX + DT_OPINION_DEVICE_MAX)
+#define DT_OPINION_WIRE_MAX \
+    (24 + 8 + DT_OPINION_VERSION_MAX + DT_OPINION_BACKEND_MAX + DT_OPINION_AXES_MAX + DT_OPINION_DEVICE_MAX)
 
 struct dt_opinion {
     uint32_t rank;  /* the lowest rank that holds it */

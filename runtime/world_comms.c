@@ -8,14 +8,9 @@
 #include "world.h"
 #include "world_ids.h"
 
-/* A group and its communicator. Groups of the same members, whatever their axes, share one. */
-struct dt_world_comm {
-    struct dt_world_comm *next;
-    unsigned axes; /* for which it was made first */
-    struct dt_comm_request request;
-    uint32_t *members;
-    struct dtrain_comm *comm; /* NULL: not made yet */
-};
+/* Between the axes and the bits that mark other uses of a channel (world_ids.c, control_rebuild.c). */
+#define GENERATION_SHIFT 44
+#define GENERATION_MASK 0xffffu
 
 /* The axes whose communicators are there from the start. pp is the same in both grids. */
 static const unsigned single_axes[] = {
@@ -33,7 +28,27 @@ _Static_assert(sizeof(single_axes) / sizeof(single_axes[0]) <= DT_CARD_IDS_MAX, 
 void dt_world_comms_init(struct dt_world_comms *comms)
 {
     pthread_mutex_init(&comms->lock, NULL);
-    comms->list = NULL;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+bool dt_world_comms_has(const struct dt_world_comms *comms, uint32_t rank)
+{
+    return comms->survivors == NULL || bsearch(&rank, comms->survivors, comms->survivor_count, sizeof(rank),
+                                               compare_ranks) != NULL;
+}
+
+bool dt_world_comms_is_single(unsigned axes)
+{
+    for (size_t i = 0; i < sizeof(single_axes) / sizeof(single_axes[0]); i++)
+        if (single_axes[i] == axes)
+            return true;
+    return false;
 }
 
 /* "tp", "edp", "tp-dp": names of the axes in a set. */
@@ -50,10 +65,12 @@ static void axes_name(char *name, size_t size, unsigned axes)
     }
 }
 
-/* Different for every set of axes and group; the same on all members. */
-static uint64_t channel_of(const struct dtrain_group *group)
+/* Different for every set of axes, group and generation; the same on all members. */
+static uint64_t channel_of(const struct dt_world_comms *comms, const struct dtrain_group *group)
 {
-    return (uint64_t)group->axes << 32 | (uint32_t)group->index;
+    uint64_t generation = comms->generation & GENERATION_MASK;
+
+    return generation << GENERATION_SHIFT | (uint64_t)group->axes << 32 | (uint32_t)group->index;
 }
 
 static void entry_destroy(struct dt_world_comm *entry)
@@ -88,6 +105,22 @@ static enum dt_comm_axis config_axis(unsigned axes)
     }
 }
 
+/* Those that are alive, in the group's order. */
+static void add_members(const struct dtrain_world *world, const struct dtrain_group *group,
+                        struct dt_world_comm *entry)
+{
+    struct dt_comm_request *request = &entry->request;
+
+    for (int i = 0; i < group->size; i++) {
+        uint32_t rank = (uint32_t)dtrain_group_member(world, group, i);
+
+        if (rank == world->rank)
+            request->rank = request->size;
+        if (dt_world_comms_has(&world->comms, rank))
+            entry->members[request->size++] = rank;
+    }
+}
+
 static struct dt_world_comm *entry_create(struct dtrain_world *world, const struct dtrain_group *group,
                                           struct dtrain_error *err)
 {
@@ -101,14 +134,11 @@ static struct dt_world_comm *entry_create(struct dtrain_world *world, const stru
         dt_error_memory(err, (size_t)group->size * sizeof(uint32_t), "a group's members");
         return NULL;
     }
-    for (int i = 0; i < group->size; i++)
-        entry->members[i] = (uint32_t)dtrain_group_member(world, group, i);
+    add_members(world, group, entry);
     axes_name(axes, sizeof(axes), group->axes);
     snprintf(entry->request.name, DT_COMM_NAME_MAX, "dtrain/%s/%d", axes, group->index);
     entry->axes = group->axes;
-    entry->request.channel = channel_of(group);
-    entry->request.size = group->size;
-    entry->request.rank = group->rank;
+    entry->request.channel = channel_of(&world->comms, group);
     entry->request.members = entry->members;
     entry->request.config = dt_comm_config_of(&world->settings.comm, config_axis(group->axes));
     if (dt_world_ids_alloc(world, &entry->request, err) < 0) {
@@ -149,14 +179,18 @@ static struct dt_world_comm *entry_share(struct dtrain_world *world, struct dt_w
     return made;
 }
 
-static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes, struct dtrain_error *err)
+struct dt_world_comm *dt_world_comms_entry(struct dtrain_world *world, unsigned axes,
+                                           struct dtrain_error *err)
 {
     struct dtrain_group group;
-    struct dt_world_comm *entry;
 
-    if (dtrain_group_get(world, axes, &group, err) < 0)
-        return NULL;
-    entry = entry_create(world, &group, err);
+    return dtrain_group_get(world, axes, &group, err) < 0 ? NULL : entry_create(world, &group, err);
+}
+
+static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes, struct dtrain_error *err)
+{
+    struct dt_world_comm *entry = dt_world_comms_entry(world, axes, err);
+
     return entry != NULL ? entry_share(world, entry) : NULL;
 }
 
@@ -192,52 +226,10 @@ int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error 
     return 0;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-    return (left > right) - (left < right);
-}
-
-static size_t unique_ranks(uint32_t *ranks, size_t n)
-{
-    size_t kept = 0;
-
-    qsort(ranks, n, sizeof(*ranks), compare_ranks);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || ranks[i] != ranks[i - 1])
-            ranks[kept++] = ranks[i];
-    return kept;
-}
-
-/* The addresses of all members, in one message. */
-static int lookup_members(struct dtrain_world *world, const struct dt_world_comm *first,
-                          const struct dt_world_comm *end, const struct dt_deadline *deadline,
-                          struct dtrain_error *err)
-{
-    size_t n = 0;
-    uint32_t *ranks;
-    int rc;
-
-    for (const struct dt_world_comm *i = first; i != end; i = i->next)
-        n += (size_t)i->request.size;
-    ranks = calloc(n > 0 ? n : 1, sizeof(*ranks));
-    if (ranks == NULL)
-        return dt_error_memory(err, n * sizeof(*ranks), "the members' addresses");
-    n = 0;
-    for (const struct dt_world_comm *i = first; i != end; i = i->next) {
-        memcpy(ranks + n, i->members, (size_t)i->request.size * sizeof(*ranks));
-        n += (size_t)i->request.size;
-    }
-    rc = dt_control_lookup(world->control, ranks, unique_ranks(ranks, n), deadline, err);
-    free(ranks);
-    return rc;
-}
-
 static void place_comm(const struct dtrain_world *world, struct dt_world_comm *entry)
 {
     struct dt_comm_place place = {
-        .peers = dt_control_peers(world->control),
+        .peers = world->control != NULL ? dt_control_peers(world->control) : NULL,
         .rank = world->rank,
         .channel = entry->request.channel,
         .members = entry->members,
@@ -256,18 +248,19 @@ static int create_entries(struct dtrain_world *world, struct dt_world_comm *firs
     int rc = 0;
 
     for (struct dt_world_comm *i = first; i != end; i = i->next)
-        if (i->request.size > 1)
+        if (i->comm == NULL && i->request.size > 1)
             requests[n++] = i->request;
-    if (n > 0 &&
-        (lookup_members(world, first, end, deadline, err) < 0 ||
-         world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0))
+    if (n > 0 && world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0)
         return -1;
-    for (struct dt_world_comm *i = first; i != end; i = i->next)
+    for (struct dt_world_comm *i = first; i != end; i = i->next) {
+        if (i->comm != NULL)
+            continue;
         if (dt_comm_create(&i->comm, world->backend, i->request.size > 1 ? handles[used++] : NULL,
                            i->request.size, i->request.rank, err) < 0)
             rc = -1;
         else
             place_comm(world, i);
+    }
     return rc;
 }
 
@@ -276,14 +269,30 @@ int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err)
     return create_entries(world, world->comms.list, NULL, &world->deadline, err);
 }
 
-void dt_world_comms_destroy(struct dtrain_world *world)
+unsigned dt_world_comms_count(const struct dt_world_comms *comms)
 {
-    while (world->comms.list != NULL) {
-        struct dt_world_comm *entry = world->comms.list;
+    unsigned n = 0;
 
-        world->comms.list = entry->next;
+    for (const struct dt_world_comm *i = comms->list; i != NULL; i = i->next)
+        n += i->request.size > 1;
+    return n;
+}
+
+static void list_destroy(struct dt_world_comm *list)
+{
+    while (list != NULL) {
+        struct dt_world_comm *entry = list;
+
+        list = entry->next;
         entry_destroy(entry);
     }
+}
+
+void dt_world_comms_destroy(struct dtrain_world *world)
+{
+    list_destroy(world->comms.list);
+    list_destroy(world->comms.retired);
+    free(world->comms.survivors);
     pthread_mutex_destroy(&world->comms.lock);
 }
 
@@ -297,6 +306,15 @@ static int exchange_new_ids(struct dtrain_world *world, struct dt_world_comm *en
     return dt_world_ids_exchange(world, &entry->request, deadline, err);
 }
 
+int dt_world_comms_fill(struct dtrain_world *world, const struct dt_deadline *deadline,
+                        struct dtrain_error *err)
+{
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
+        if (i->comm == NULL && exchange_new_ids(world, i, deadline, err) < 0)
+            return dt_error_prefix(err, "%s", i->request.name);
+    return create_entries(world, world->comms.list, NULL, deadline, err);
+}
+
 static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
                     struct dtrain_error *err)
 {
@@ -305,6 +323,8 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
 
     while (entry != NULL && entry->axes != axes)
         entry = entry->next;
+    if (world->comms.is_broken)
+        return dt_error_set(err, "the last dtrain_comms_rebuild() failed: call it with those that are left");
     if (entry == NULL)
         entry = entry_of(world, axes, err);
     if (entry == NULL)

@@ -87,7 +87,8 @@ int dt_world_ids_collect(struct dtrain_world *world, struct dt_comm_request *req
             return -1;
         id = dt_card_id(&card, request->channel);
         if (id == NULL)
-            return dt_error_set(err, "rank %u published no id for %s", request->members[maker], request->name);
+            return dt_error_set(err, "rank %u published no id for %s%s%s", request->members[maker],
+                                request->name, card.failure[0] != '\0' ? ": " : "", card.failure);
         memcpy(request->ids[i], id, DT_BACKEND_ID_MAX);
     }
     return 0;

@@ -25,7 +25,8 @@ template <typename T> static __global__ void softmax_kernel(T *x, size_t rows, s
 }
 
 /* d = p (d - sum(d p)) in each row: the gradient through the softmax. */
-template <typename T> static __global__ void softmax_backward_kernel(T *d, const T *p, size_t rows, size_t seq)
+template <typename T>
+static __global__ void softmax_backward_kernel(T *d, const T *p, size_t rows, size_t seq)
 {
     using M = main_t<T>;
 
@@ -56,8 +57,8 @@ static struct strides strides_of(const struct attention *shape)
 }
 
 /* Products of all heads; k is what their sums run over. */
-static struct cuda_product product_of(const struct attention *shape, enum matmul_form form, size_t n, size_t k,
-                                      double alpha)
+static struct cuda_product product_of(const struct attention *shape, enum matmul_form form, size_t n,
+                                      size_t k, double alpha)
 {
     struct cuda_product p = {};
 
@@ -110,8 +111,8 @@ static void attention_forward(struct compute *c, const struct attention *shape, 
 
         cuda_product(c, &scores, (T *)probabilities + i * squares, query, query + size);
     }
-    softmax_kernel<T><<<blocks_of_rows(rows), THREADS, 0, cuda_state_of(c)->stream>>>((T *)probabilities, rows,
-                                                                                      shape->seq);
+    softmax_kernel<T><<<blocks_of_rows(rows), THREADS, 0, cuda_state_of(c)->stream>>>((T *)probabilities,
+                                                                                      rows, shape->seq);
     cuda_launched(c, "attention_forward");
     for (size_t i = 0; i < shape->sequences; i++) {
         const T *value = (const T *)qkv + i * shape->seq * s.qkv + 2 * size;

@@ -19,28 +19,53 @@ template <> struct main_of<double> {
 };
 template <typename T> using main_t = typename main_of<T>::type;
 
-__device__ __forceinline__ double load(double x) { return x; }
-__device__ __forceinline__ float load(float x) { return x; }
-__device__ __forceinline__ float load(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ __forceinline__ double load(double x)
+{
+    return x;
+}
+__device__ __forceinline__ float load(float x)
+{
+    return x;
+}
+__device__ __forceinline__ float load(__nv_bfloat16 x)
+{
+    return __bfloat162float(x);
+}
 
-template <typename T> __device__ __forceinline__ T store(main_t<T> x) { return x; }
+template <typename T> __device__ __forceinline__ T store(main_t<T> x)
+{
+    return x;
+}
 template <> __device__ __forceinline__ __nv_bfloat16 store<__nv_bfloat16>(float x)
 {
     return __float2bfloat16_rn(x);
 }
 
 /* The place of this thread among all, and how many there are. */
-__device__ __forceinline__ size_t thread_index() { return (size_t)blockIdx.x * THREADS + threadIdx.x; }
-__device__ __forceinline__ size_t thread_count() { return (size_t)gridDim.x * THREADS; }
+__device__ __forceinline__ size_t thread_index()
+{
+    return (size_t)blockIdx.x * THREADS + threadIdx.x;
+}
+__device__ __forceinline__ size_t thread_count()
+{
+    return (size_t)gridDim.x * THREADS;
+}
 
 struct adds {
-    template <typename M> __device__ M operator()(M a, M b) const { return a + b; }
+    template <typename M> __device__ M operator()(M a, M b) const
+    {
+        return a + b;
+    }
 };
 struct greater {
-    template <typename M> __device__ M operator()(M a, M b) const { return a > b ? a : b; }
+    template <typename M> __device__ M operator()(M a, M b) const
+    {
+        return a > b ? a : b;
+    }
 };
 
-/* One value of each thread made one, which every thread gets. A fixed tree; all threads of the block call it. */
+/* One value of each thread made one, which every thread gets. A fixed tree; all threads of the block call it.
+ */
 template <typename M, typename Op> __device__ M block_reduce(M x, Op op)
 {
     __shared__ M warps[WARPS];
@@ -72,14 +97,14 @@ static inline unsigned blocks_of_rows(size_t rows)
 }
 
 /* fill<T>(ops) for the type. */
-#define CUDA_FILL(fill, ops, type)            \
-    do {                                      \
-        if ((type) == DTRAIN_FLOAT64)         \
-            fill<double>(ops);                \
-        else if ((type) == DTRAIN_BFLOAT16)   \
-            fill<__nv_bfloat16>(ops);         \
-        else                                  \
-            fill<float>(ops);                 \
+#define CUDA_FILL(fill, ops, type)          \
+    do {                                    \
+        if ((type) == DTRAIN_FLOAT64)       \
+            fill<double>(ops);              \
+        else if ((type) == DTRAIN_BFLOAT16) \
+            fill<__nv_bfloat16>(ops);       \
+        else                                \
+            fill<float>(ops);               \
     } while (0)
 
 #endif

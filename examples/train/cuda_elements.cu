@@ -85,7 +85,8 @@ static void bias_add(struct compute *c, void *x, const void *bias, size_t rows, 
     cuda_launched(c, "bias_add");
 }
 
-/* A block takes WARP columns, each of its warps every WARPS'th row; then the warps' sums are added in order. */
+/* A block takes WARP columns, each of its warps every WARPS'th row; then the warps' sums are added in order.
+ */
 template <typename T>
 static __global__ void bias_gradient_kernel(main_t<T> *dbias, const T *dx, size_t rows, size_t n)
 {
@@ -118,8 +119,14 @@ static void bias_gradient(struct compute *c, void *dbias, const void *dx, size_t
 
 /* ---- GELU ------------------------------------------------------------------------ */
 
-template <typename M> static __device__ __forceinline__ M gelu_scale() { return (M)0.79788456080286535588; }
-template <typename M> static __device__ __forceinline__ M gelu_cubic() { return (M)0.044715; }
+template <typename M> static __device__ __forceinline__ M gelu_scale()
+{
+    return (M)0.79788456080286535588;
+}
+template <typename M> static __device__ __forceinline__ M gelu_cubic()
+{
+    return (M)0.044715;
+}
 
 template <typename M> static __device__ __forceinline__ M gelu_tanh(M x)
 {
@@ -141,8 +148,7 @@ template <typename T> static void gelu_forward(struct compute *c, void *out, con
 {
     if (n == 0)
         return;
-    gelu_forward_kernel<T>
-        <<<blocks_of(n), THREADS, 0, cuda_state_of(c)->stream>>>((T *)out, (const T *)x, n);
+    gelu_forward_kernel<T><<<blocks_of(n), THREADS, 0, cuda_state_of(c)->stream>>>((T *)out, (const T *)x, n);
     cuda_launched(c, "gelu_forward");
 }
 
@@ -164,8 +170,8 @@ static void gelu_backward(struct compute *c, void *dx, const void *dout, const v
 {
     if (n == 0)
         return;
-    gelu_backward_kernel<T><<<blocks_of(n), THREADS, 0, cuda_state_of(c)->stream>>>((T *)dx, (const T *)dout,
-                                                                                    (const T *)x, n);
+    gelu_backward_kernel<T>
+        <<<blocks_of(n), THREADS, 0, cuda_state_of(c)->stream>>>((T *)dx, (const T *)dout, (const T *)x, n);
     cuda_launched(c, "gelu_backward");
 }
 

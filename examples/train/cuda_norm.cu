@@ -66,7 +66,8 @@ static __global__ void backward_kernel(T *dx, const T *dout, const T *x, const m
     }
 }
 
-/* A block takes WARP columns, each of its warps every WARPS'th row; then the warps' sums are added in order. */
+/* A block takes WARP columns, each of its warps every WARPS'th row; then the warps' sums are added in order.
+ */
 template <typename T>
 static __global__ void weights_kernel(main_t<T> *dgain, main_t<T> *dbias, const T *dout, const T *x,
                                       const main_t<T> *mean, const main_t<T> *rstd, size_t rows, size_t n)

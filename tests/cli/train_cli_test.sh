@@ -13,6 +13,9 @@ small="--layers=1 --hidden=16 --heads=2 --seq=16 --batch=4 --microbatches=2 --lr
 # A text of its own, so that the test needs none of the machine's.
 for i in $(seq 200); do printf 'The %s. line of a text to learn from. ' "$i"; done >"$dir/text"
 
+# The CPU's, also where a GPU is.
+export CUDA_VISIBLE_DEVICES=
+
 # A size that no machine has is an error of ours, not the sanitizer's.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh BUILDDIR: the tests that need a GPU, one after another; the kernels' once more under compute-sanitizer.
+# run.sh BUILDDIR: the tests that need a GPU; those of kernels once more under compute-sanitizer.
 # Ends with 1 when one failed. Where there is no GPU each says so and is skipped.
 set -u
 DT_SRCDIR=$(cd "$(dirname "$0")/../.." && pwd) || exit 1

@@ -13,8 +13,7 @@ static const struct {
     {" , ;; ", NULL, SITE},
     {"tp.cga_cluster_size=0", NULL, "all.min_ctas=2,tp.cga_cluster_size=0"},
     {" dp.max_ctas = 8 ; tp.net_name=IB", NULL, SITE ",tp.net_name=IB,dp.max_ctas=8"},
-    {"edp.cta_policy=efficiency,etp.nvls_ctas=64", NULL,
-     SITE ",etp.nvls_ctas=64,edp.cta_policy=efficiency"},
+    {"edp.cta_policy=efficiency,etp.nvls_ctas=64", NULL, SITE ",etp.nvls_ctas=64,edp.cta_policy=efficiency"},
     {"all.split_share=1;all.shrink_share=0,all.mem_alloc=1,all.traffic_class=255", NULL,
      "all.min_ctas=2,all.split_share=1,all.traffic_class=255,all.shrink_share=0,all.mem_alloc=1,"
      "tp.cga_cluster_size=4"},
@@ -33,12 +32,14 @@ static const struct {
     {"dp.max_ctas=65", "X: dp.max_ctas: '65' is too large", NULL},
     {"dp.max_ctas=", "X: dp.max_ctas: ", NULL},
     {"tp.cga_cluster_size=9", "expected a number from 0 to 8", NULL},
-    {"tp.cta_policy=fast", "X: tp.cta_policy: 'fast' is not known: expected default, efficiency or zero", NULL},
+    {"tp.cta_policy=fast", "X: tp.cta_policy: 'fast' is not known: expected default, efficiency or zero",
+     NULL},
     {"tp.net_name=a b", "X: tp.net_name: 'a b' names no network module", NULL},
     {"tp.net_name=a_name_of_thirty_two_characters_", "names no network module", NULL},
     {"tp.max_ctas=1", "X: tp.min_ctas is 2, above tp.max_ctas 1: expected a range", NULL},
     {"tp.split_share=\x1b[31m", "'?[31m'", NULL},
-    {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.b=1", "is no key", NULL},
+    {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.b=1",
+     "is no key", NULL},
 };
 
 static void test_rows(void)
@@ -93,7 +94,8 @@ static void test_all(void)
                 snprintf(value, sizeof(value), "a_name_of_thirty_one_characters");
             if (field == DT_COMM_CTA_POLICY)
                 snprintf(value, sizeof(value), "efficiency");
-            rc |= dt_comm_configs_set(&configs, (enum dt_comm_axis)axis, (enum dt_comm_field)field, value, NULL);
+            rc |= dt_comm_configs_set(&configs, (enum dt_comm_axis)axis, (enum dt_comm_field)field, value,
+                                      NULL);
         }
     }
     dt_comm_configs_encode(text, &configs);
@@ -106,11 +108,14 @@ static void test_of(void)
     struct dt_comm_configs configs = {0};
     struct dt_comm_config tp, dp;
 
-    dt_comm_configs_parse(&configs, "all.net_name=IB,all.max_ctas=16,tp.max_ctas=8,tp.net_name=Socket", "X", NULL);
+    dt_comm_configs_parse(&configs, "all.net_name=IB,all.max_ctas=16,tp.max_ctas=8,tp.net_name=Socket", "X",
+                          NULL);
     tp = dt_comm_config_of(&configs, DT_COMM_TP);
     dp = dt_comm_config_of(&configs, DT_COMM_DP);
-    tap_ok(tp.values[DT_COMM_MAX_CTAS] == 8 && strcmp(tp.net_name, "Socket") == 0, "an axis's own values win");
-    tap_ok(dp.values[DT_COMM_MAX_CTAS] == 16 && strcmp(dp.net_name, "IB") == 0, "those for all hold elsewhere");
+    tap_ok(tp.values[DT_COMM_MAX_CTAS] == 8 && strcmp(tp.net_name, "Socket") == 0,
+           "an axis's own values win");
+    tap_ok(dp.values[DT_COMM_MAX_CTAS] == 16 && strcmp(dp.net_name, "IB") == 0,
+           "those for all hold elsewhere");
     tap_ok(!dt_comm_config_has(&dp, DT_COMM_MIN_CTAS), "what nobody set is not set");
 }
 

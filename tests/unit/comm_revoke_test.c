@@ -1,4 +1,4 @@
-/* Communicators that a rank makes fail on purpose: what the others are in ends soon, and says by whom and why. */
+/* Communicators that a rank makes fail on purpose: what others are in ends, and says by whom and why. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -93,8 +93,8 @@ static void test_bounds(void)
         {DT_MESSAGE_BYE, 16, 0},
         {DT_MESSAGE_KINDS, 16, 0},
         {UINT32_MAX, 16, 0},
-        {DT_MESSAGE_LOOKUP, 16, 68},
-        {DT_MESSAGE_ADDRESSES, 2, 68},
+        {DT_MESSAGE_GO, 2, 88},
+        {DT_MESSAGE_REVOKED, 2, 10 + DTRAIN_ERROR_MAX},
         {DT_MESSAGE_STOP, 1, 2 + DTRAIN_ERROR_MAX},
     };
     bool ok = true;
@@ -456,7 +456,7 @@ static void test_bad_child(void)
          8},
         {"an empty HELLO", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HELLO}, 8},
         {"a HERE without a call", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HERE}, 8},
-        {"an empty LOOKUP", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_LOOKUP}, 8},
+        {"an empty REVOKED", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_REVOKED}, 8},
         {"DEAD of a rank outside",
          1,
          1,

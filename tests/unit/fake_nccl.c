@@ -125,7 +125,8 @@ static bool statuses_are_right(const struct row *row, const int *statuses)
     int broken = 0;
 
     for (int i = 0; i < row->ranks; i++) {
-        if (!WIFEXITED(statuses[i]) || (WEXITSTATUS(statuses[i]) != 0 && WEXITSTATUS(statuses[i]) != ROW_BROKEN))
+        if (!WIFEXITED(statuses[i]) ||
+            (WEXITSTATUS(statuses[i]) != 0 && WEXITSTATUS(statuses[i]) != ROW_BROKEN))
             return false;
         broken += WEXITSTATUS(statuses[i]) == ROW_BROKEN;
     }

@@ -17,6 +17,7 @@ struct seat {
     struct fork_step *step;
     uint32_t task;
     const char *host;
+    struct dt_boot_counts counts;
 };
 
 /* ---- The bootstrap -------------------------------------------------------- */
@@ -64,6 +65,8 @@ static int seat_publish(void *state, const void *card, size_t size, struct dtrai
     memcpy(own->card, card, size);
     own->card_size = size;
     own->has_come = true;
+    seat->counts.puts++;
+    seat->counts.commits++;
     pthread_cond_broadcast(&seat->step->changed);
     pthread_mutex_unlock(&seat->step->lock);
     return 0;
@@ -90,12 +93,13 @@ static bool can_see(const struct seat *seat, uint32_t task)
 static int seat_fence(void *state, const struct dt_deadline *deadline, bool *is_late,
                       struct dtrain_error *err)
 {
-    const struct seat *seat = state;
+    struct seat *seat = state;
     struct fork_step *step = seat->step;
     struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
     int rc = 0;
 
     (void)err;
+    seat->counts.fences++;
     pthread_mutex_lock(&step->lock);
     while (rc == 0 && !has_ended(seat))
         rc = pthread_cond_timedwait(&step->changed, &step->lock, &at);
@@ -109,13 +113,14 @@ static int seat_fence(void *state, const struct dt_deadline *deadline, bool *is_
 static int seat_get(void *state, uint32_t task, void *card, size_t *size, const struct dt_deadline *deadline,
                     bool *is_late, struct dtrain_error *err)
 {
-    const struct seat *seat = state;
+    struct seat *seat = state;
     struct fork_step *step = seat->step;
     const struct fork_rank *rank = &step->ranks[task];
     struct timespec at = {.tv_sec = deadline->at_ns / 1000000000, .tv_nsec = deadline->at_ns % 1000000000};
     int rc = 0;
 
     (void)err;
+    seat->counts.gets++;
     pthread_mutex_lock(&step->lock);
     while (rc == 0 && !can_see(seat, task))
         rc = pthread_cond_timedwait(&step->changed, &step->lock, &at);
@@ -130,8 +135,7 @@ static int seat_get(void *state, uint32_t task, void *card, size_t *size, const 
 
 static void seat_count(const void *state, struct dt_boot_counts *counts)
 {
-    (void)state;
-    *counts = (struct dt_boot_counts){.puts = 1, .commits = 1, .fences = 1};
+    *counts = ((const struct seat *)state)->counts;
 }
 
 static const struct dt_boot seat_boot = {
@@ -180,7 +184,7 @@ int fork_start(struct dtrain_world **world, struct fork_step *step, uint32_t tas
     struct seat *seat = malloc(sizeof(*seat));
     char *text = NULL;
 
-    *seat = (struct seat){step, task, host};
+    *seat = (struct seat){.step = step, .task = task, .host = host};
     start.boot_state = seat;
     start.backend = step->row->backend;
     start.plan = plan != NULL ? plan : fork_plan(&step->row->layout);

@@ -112,11 +112,45 @@ static void body_up(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_M
     run(step, rank, said, check_up);
 }
 
+/* As in a group of more than 128: a few members make an id each, and ncclCommInitRankScalable() gets all. */
+static int two_ranks_per_id(void)
+{
+    return 2;
+}
+
+static const char *check_several_ids(struct dtrain_world *world, struct dtrain_error *err)
+{
+    struct fake_nccl_counts counts;
+
+    fake_nccl_counts(&counts);
+    if (counts.ids != (dtrain_rank(world) % 2 == 0))
+        return "an id for each two ranks";
+    return check_sums(world, err);
+}
+
+static void body_several_ids(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    nccl_double.ranks_per_id = two_ranks_per_id;
+    run(step, rank, said, check_several_ids);
+}
+
 /* ---- Operations --------------------------------------------------------------- */
 
 #define COUNT 5 /* elements of a block */
 #define RANKS 4
 #define ELEMENT_MAX 8
+
+/* float16 of a whole number from 0 to 2047: its bits behind the highest one, and the exponent. */
+static uint16_t half_of(unsigned value)
+{
+    unsigned exponent = 0;
+
+    if (value == 0)
+        return 0;
+    while (value >> exponent > 1)
+        exponent++;
+    return (uint16_t)((exponent + 15) << 10 | (value << (10 - exponent) & 0x3ff));
+}
 
 /* Small whole numbers, which every type holds. */
 static void put(void *at, enum dtrain_type type, int value)
@@ -124,7 +158,7 @@ static void put(void *at, enum dtrain_type type, int value)
     float narrow = (float)value;
     double wide = value;
     int64_t whole = value;
-    _Float16 half = (_Float16)value;
+    uint16_t half = half_of((unsigned)value);
     uint32_t bits;
 
     memcpy(&bits, &narrow, sizeof(bits));
@@ -158,7 +192,14 @@ static int reduced(enum dtrain_op op, int i)
     return op == DTRAIN_SUM ? sum : op == DTRAIN_AVG ? sum / RANKS : op == DTRAIN_MAX ? max : min;
 }
 
-enum call { CALL_ALL_REDUCE, CALL_ALL_GATHER, CALL_REDUCE_SCATTER, CALL_BROADCAST, CALL_ALL_TO_ALL, CALL_TRANSFER };
+enum call {
+    CALL_ALL_REDUCE,
+    CALL_ALL_GATHER,
+    CALL_REDUCE_SCATTER,
+    CALL_BROADCAST,
+    CALL_ALL_TO_ALL,
+    CALL_TRANSFER
+};
 
 struct operation_row {
     const char *name;
@@ -270,7 +311,8 @@ static const char *check_operation(const struct operation_row *row, struct dtrai
         put(expected, b->type, expected_at(row->call, b->op, dtrain_comm_rank(comm), i));
         if (memcmp(result + (size_t)i * size, expected, size) == 0)
             continue;
-        dt_error_set(err, "%s of type %d with op %d: element %d is wrong", row->name, (int)b->type, (int)b->op, i);
+        dt_error_set(err, "%s of type %d with op %d: element %d is wrong", row->name, (int)b->type,
+                     (int)b->op, i);
         return err->text;
     }
     return NULL;
@@ -299,13 +341,15 @@ static const char *check_operations(struct dtrain_world *world, struct dtrain_er
     const char *wrong = NULL;
     void *memory = NULL;
 
-    if (dtrain_comm_get(world, DTRAIN_TP, &comm, err) != 0 || dtrain_stream_create(world, &stream, err) != 0 ||
+    if (dtrain_comm_get(world, DTRAIN_TP, &comm, err) != 0 ||
+        dtrain_stream_create(world, &stream, err) != 0 ||
         dtrain_memory_alloc(world, 2 * RANKS * COUNT * ELEMENT_MAX, &memory, err) != 0)
         wrong = err->text;
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]) && wrong == NULL; i++)
         wrong = check_types(&operations[i], comm, memory, stream, err);
-    if (wrong == NULL && (dtrain_all_reduce(comm, NULL, NULL, 0, DTRAIN_FLOAT32, DTRAIN_SUM, stream, err) != 0 ||
-                          dtrain_barrier(comm, stream, err) != 0))
+    if (wrong == NULL &&
+        (dtrain_all_reduce(comm, NULL, NULL, 0, DTRAIN_FLOAT32, DTRAIN_SUM, stream, err) != 0 ||
+         dtrain_barrier(comm, stream, err) != 0))
         wrong = err->text;
     dtrain_stream_destroy(stream, NULL);
     dtrain_memory_free(world, memory);
@@ -325,11 +369,17 @@ static int queue_chain(struct dtrain_comm *comm, float *x, struct dtrain_stream 
 {
     struct dt_math fill = {.kind = DT_MATH_FILL, .fill = {x, DTRAIN_FLOAT32, 64, 3.0}};
     struct dt_math scale = {.kind = DT_MATH_SCALE,
-                            .scale = {.to = x, .from = x, .to_type = DTRAIN_FLOAT32, .from_type = DTRAIN_FLOAT32,
-                                      .n = 64, .by = {.factor = 2.0}}};
+                            .scale = {.to = x,
+                                      .from = x,
+                                      .to_type = DTRAIN_FLOAT32,
+                                      .from_type = DTRAIN_FLOAT32,
+                                      .n = 64,
+                                      .by = {.factor = 2.0}}};
 
-    if (dt_math_enqueue(&fill, streams[0], err) != 0 || dtrain_stream_wait(streams[1], streams[0], err) != 0 ||
-        dt_math_enqueue(&scale, streams[1], err) != 0 || dtrain_stream_wait(streams[2], streams[1], err) != 0 ||
+    if (dt_math_enqueue(&fill, streams[0], err) != 0 ||
+        dtrain_stream_wait(streams[1], streams[0], err) != 0 ||
+        dt_math_enqueue(&scale, streams[1], err) != 0 ||
+        dtrain_stream_wait(streams[2], streams[1], err) != 0 ||
         dtrain_all_reduce(comm, x, x, 64, DTRAIN_FLOAT32, DTRAIN_SUM, streams[2], err) != 0 ||
         dtrain_copy(result, x, 64 * sizeof(*x), streams[2], err) != 0)
         return -1;
@@ -370,7 +420,8 @@ static const char *check_zeroed(struct dtrain_world *world, struct dtrain_error 
     dtrain_memory_free(world, memory);
     if (rc != 0)
         return err->text;
-    return memcmp(bytes, zeros, sizeof(bytes)) == 0 && (uintptr_t)memory % 64 == 0 ? NULL : "memory is zeroed";
+    return memcmp(bytes, zeros, sizeof(bytes)) == 0 && (uintptr_t)memory % 64 == 0 ? NULL
+                                                                                   : "memory is zeroed";
 }
 
 static const char *check_streams(struct dtrain_world *world, struct dtrain_error *err)
@@ -392,6 +443,50 @@ static void body_streams(struct fork_step *step, uint32_t rank, char said[FORK_T
     run(step, rank, said, check_streams);
 }
 
+/* ---- Batches ---------------------------------------------------------------------- */
+
+static int queue_batch(struct dtrain_world *world, int *x, struct dtrain_stream *streams[2],
+                       struct dtrain_error *err)
+{
+    struct dtrain_comm *tp, *pp;
+
+    if (dtrain_comm_get(world, DTRAIN_TP, &tp, err) != 0 ||
+        dtrain_comm_get(world, DTRAIN_PP, &pp, err) != 0 ||
+        dtrain_batch_begin(world, err) != 0 || dtrain_batch_begin(world, err) != 0)
+        return -1;
+    if (dtrain_all_reduce(tp, x, x, 1, DTRAIN_INT32, DTRAIN_SUM, streams[0], err) != 0 ||
+        dtrain_all_reduce(pp, x + 1, x + 1, 1, DTRAIN_INT32, DTRAIN_SUM, streams[1], err) != 0)
+        return -1;
+    return dtrain_batch_end(world, err) != 0 ? -1 : dtrain_batch_end(world, err);
+}
+
+static const char *check_batch(struct dtrain_world *world, struct dtrain_error *err)
+{
+    int two[2] = {1, 1}, rc = 0, *x = nccl_double_upload(world, two, sizeof(two), err);
+    struct dtrain_stream *streams[2] = {NULL};
+    bool was_refused;
+
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = dtrain_stream_create(world, &streams[i], err);
+    if (rc == 0 && x != NULL)
+        rc = queue_batch(world, x, streams, err);
+    for (int i = 0; i < 2; i++)
+        if (dtrain_stream_destroy(streams[i], rc == 0 ? err : NULL) != 0)
+            rc = -1;
+    if (rc == 0)
+        rc = nccl_double_download(world, two, x, sizeof(two), err);
+    dtrain_memory_free(world, x);
+    if (rc != 0)
+        return err->text;
+    was_refused = dtrain_batch_end(world, err) != 0;
+    return two[0] == 2 && two[1] == 2 && was_refused ? NULL : "two sums in one batch";
+}
+
+static void body_batch(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    run(step, rank, said, check_batch);
+}
+
 /* ---- NCCL's own handles ----------------------------------------------------------- */
 
 static const char *check_config_of(struct dtrain_world *world, unsigned axes, const char *name, int max_ctas,
@@ -409,8 +504,8 @@ static const char *check_config_of(struct dtrain_world *world, unsigned axes, co
         return "the handle's rank";
     dt_error_set(err, "%s: blocking %d, cga %d, CTAs %d to %d, split %d, name %s", name, config.blocking,
                  config.cgaClusterSize, config.minCTAs, config.maxCTAs, config.splitShare, config.commName);
-    return config.blocking == 0 && config.maxCTAs == max_ctas && config.minCTAs == 2 && config.splitShare == 0 &&
-                   strncmp(config.commName, name, strlen(name)) == 0
+    return config.blocking == 0 && config.maxCTAs == max_ctas && config.minCTAs == 2 &&
+                   config.splitShare == 0 && strncmp(config.commName, name, strlen(name)) == 0
                ? NULL
                : err->text;
 }
@@ -526,12 +621,14 @@ static const struct nccl_row rows[] = {
     {ROW("8 ranks: tp 2, pp 2, dp 2 (nccl#863: all in one group)", 1, 8, 2, 2, 1, body_up)},
     {ROW("8 ranks on 2 nodes with experts", 2, 4, 2, 2, 2, body_up)},
     {ROW("pp of 2: the next stage is the one before, too", 1, 2, 1, 2, 1, body_up)},
+    {ROW("several ids for one group", 1, 4, 4, 1, 1, body_several_ids)},
     {ROW("every operation, type, reduction, in place and not", 1, 4, 4, 1, 1, body_operations)},
     {ROW("the same on an NCCL 2.19", 1, 4, 4, 1, 1, body_operations), .version = "21900"},
     {ROW("streams, memory and math", 1, 4, 4, 1, 1, body_streams)},
     {ROW("memory that can be registered", 1, 2, 2, 1, 1, body_streams), .config = "all.mem_alloc=1"},
     {ROW("a configuration for each axis, read back", 1, 8, 2, 2, 1, body_config),
      .config = "all.min_ctas=2,tp.max_ctas=8,dp.max_ctas=16"},
+    {ROW("operations of two communicators as one batch", 1, 4, 2, 2, 1, body_batch)},
     {ROW("NCCL's own handles", 1, 2, 2, 1, 1, body_handles)},
     {ROW("registration and windows", 1, 2, 2, 1, 1, body_registration), .config = "all.mem_alloc=1"},
 };

@@ -202,6 +202,7 @@ int main(void)
     struct dtrain_world *world = NULL;
     struct dtrain_error err = {""};
 
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* the CPU's, also where a GPU is */
     if (!tap_ok(dtrain_init(&world, NULL, &err) == 0 && compute_open(&cpu, world, DTRAIN_FLOAT32, &err) == 0,
                 "a world of one that computes %s", err.text))
         return tap_done();

@@ -143,6 +143,7 @@ int main(void)
     struct compute *exact = NULL;
     struct dtrain_error err = {""};
 
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* the CPU's, also where a GPU is */
     if (!tap_ok(dtrain_init(&world, NULL, &err) == 0 &&
                     compute_open(&exact, world, DTRAIN_FLOAT64, &err) == 0,
                 "a world of one that computes in float64 %s", err.text))

@@ -208,6 +208,7 @@ int main(void)
     struct dtrain_world *world = NULL;
     struct dtrain_error err = {""};
 
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* the CPU's, also where a GPU is */
     if (!tap_ok(dtrain_init(&world, NULL, &err) == 0, "a world of one %s", err.text))
         return tap_done();
     check_start(world);

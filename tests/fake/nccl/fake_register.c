@@ -4,14 +4,15 @@
 #include "fake_group.h"
 #include "fake_op.h"
 
-#define REGISTRATION_MAGIC UINT64_C(0x7265676973746572)
-
-/* What a handle points at; freed at its release. */
+/* What a handle points at; kept after its release, so that a second one is recognised. */
 struct registration {
-    uint64_t magic;
-    ncclComm_t comm;
+    struct registration *next; /* of all that were made */
+    ncclComm_t comm; /* NULL: released */
     bool is_window;
 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct registration *registrations;
 
 static void count_registrations(ncclComm_t comm, int change)
 {
@@ -26,7 +27,10 @@ static struct registration *registration_new(ncclComm_t comm, bool is_window)
 
     if (new == NULL)
         abort();
-    *new = (struct registration){REGISTRATION_MAGIC, comm, is_window};
+    pthread_mutex_lock(&lock);
+    *new = (struct registration){registrations, comm, is_window};
+    registrations = new;
+    pthread_mutex_unlock(&lock);
     count_registrations(comm, 1);
     fake_count(&fake_counts.registrations);
     return new;
@@ -43,7 +47,8 @@ static ncclResult_t check(const char *function, ncclComm_t comm, const void *buf
         result = fake_fail(ncclInvalidArgument, "%s: buffer %p, size %zu", function, buffer, size);
     if (result == ncclSuccess && !fake_memory_holds(buffer, size))
         result = fake_break(ncclInvalidArgument,
-                            "%s: %p with %zu bytes is not inside an allocation of CUDA's", function, buffer, size);
+                            "%s: %p with %zu bytes is not inside an allocation of CUDA's", function, buffer,
+                            size);
     return result;
 }
 
@@ -56,6 +61,22 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buffer, size_t size, 
     return result;
 }
 
+/* Whether it was a live one of the communicator's, and of this kind. */
+static bool registration_end(const struct registration *handle, ncclComm_t comm, bool is_window)
+{
+    struct registration *one;
+    bool ok;
+
+    pthread_mutex_lock(&lock);
+    for (one = registrations; one != NULL && one != handle; one = one->next)
+        ;
+    ok = one != NULL && one->comm == comm && one->is_window == is_window;
+    if (ok)
+        one->comm = NULL;
+    pthread_mutex_unlock(&lock);
+    return ok;
+}
+
 static ncclResult_t release(const char *function, ncclComm_t comm, struct registration *one,
                             bool is_window)
 {
@@ -65,10 +86,10 @@ static ncclResult_t release(const char *function, ncclComm_t comm, struct regist
         result = fake_comm_use(comm, function, FAKE_USE_END);
     if (result != ncclSuccess || one == NULL)
         return result;
-    if (one->magic != REGISTRATION_MAGIC || one->comm != comm || one->is_window != is_window)
-        return fake_break(ncclInvalidArgument, "%s on %s of a handle that is none of its", function, comm->name);
+    if (!registration_end(one, comm, is_window))
+        return fake_break(ncclInvalidArgument, "%s on %s of a handle that is none of its", function,
+                          comm->name);
     count_registrations(comm, -1);
-    free(one);
     return ncclSuccess;
 }
 

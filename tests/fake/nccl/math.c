@@ -1,4 +1,4 @@
-/* The kernels of runtime/nccl_math.h over the doubles' memory, which the CPU can reach: the host's reference. */
+/* runtime/nccl_math.h's kernels over the doubles' memory, which the CPU can reach: the host's reference. */
 #include "runtime/nccl_math.h"
 
 #include <cuda_runtime_api.h>
