@@ -13,6 +13,7 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/cpu_float32.c examples/train/cpu_float64.c examples/train/cpu_bfloat16.c \
 	examples/train/cpu_same.h examples/train/cpu_product.h examples/train/cpu_attention.h \
 	examples/train/cpu_elements.h examples/train/cpu_norm.h examples/train/cpu_table.h \
+	examples/train/context.c examples/train/context.h \
 	examples/train/data.c examples/train/data.h \
 	examples/train/embedding.c examples/train/embedding.h \
 	examples/train/error.c examples/train/error.h \

@@ -20,10 +20,10 @@ int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_err
     struct dtrain_group group;
 
     *grid = (struct grid){.world = world};
-    if (dtrain_group_get(world, DTRAIN_CP, &group, err) != 0)
+    if (dtrain_group_get(world, DTRAIN_EXPERT | DTRAIN_EP, &group, err) != 0)
         return -1;
     if (group.size > 1)
-        return error_set(err, "--dtrain-cp=%d: this program splits over tp, pp and dp only: leave it out",
+        return error_set(err, "--dtrain-ep=%d: this program has no experts: leave it out",
                          group.size);
     return 0;
 }

@@ -1,10 +1,5 @@
 #include "layer.h"
 
-static size_t probabilities_size(const struct shape *shape)
-{
-    return shape->sequences * shape->local_heads * shape->seq * shape->seq;
-}
-
 void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const struct shape *shape)
 {
     size_t t = shape->own.count, full = t * shape->hidden, part = shape->rows * shape->local_hidden;
@@ -12,8 +7,8 @@ void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const s
     kept->norm1 = memory_values(memory, full);
     kept->mean1 = memory_mains(memory, t);
     kept->rstd1 = memory_mains(memory, t);
-    kept->qkv = memory_values(memory, 3 * part);
-    kept->probabilities = memory_values(memory, probabilities_size(shape));
+    kept->qkv = memory_values(memory, context_qkv_size(shape));
+    kept->probabilities = memory_values(memory, context_probabilities_size(shape));
     kept->mixed = memory_values(memory, part);
     kept->middle = memory_values(memory, full);
     kept->norm2 = memory_values(memory, full);
@@ -40,7 +35,8 @@ void layer_scratch_allocate(struct layer_scratch *scratch, struct memory *memory
 {
     scratch->dnorm = memory_values(memory, shape->own.count * shape->hidden);
     scratch->dmixed = memory_values(memory, shape->rows * shape->local_hidden);
-    scratch->dprobabilities = memory_values(memory, probabilities_size(shape));
+    scratch->dprobabilities = memory_values(memory, context_probabilities_size(shape));
+    context_allocate(&scratch->context, memory, shape);
 }
 
 /* ---- The parts ---------------------------------------------------------------- */
@@ -127,24 +123,17 @@ static void add_residual(const struct layer *layer, void *out, const void *resid
     c->ops->add(c, out, residual, shape->own.count * shape->hidden);
 }
 
-static struct attention attention_shape(const struct shape *shape)
-{
-    return (struct attention){shape->sequences, shape->seq, shape->local_heads, shape->head_size};
-}
-
 /* ---- Forward --------------------------------------------------------------------- */
 
 static int attention_forward(const struct layer *layer, struct layer_kept *kept, struct dtrain_error *err)
 {
-    struct compute *c = layer->region->grid->compute;
-    struct attention attention = attention_shape(layer->region->shape);
+    const struct context *context = &layer->scratch->context;
     struct linear qkv = qkv_of(layer), projection = projection_of(layer);
 
     norm_forward(layer, LAYER_NORM1_GAIN, kept->norm1, kept->mean1, kept->rstd1, kept->x);
-    if (linear_column_forward(layer->region, &qkv, kept->qkv, kept->norm1, err) != 0)
-        return -1;
-    c->ops->attention_forward(c, &attention, kept->mixed, kept->probabilities, kept->qkv);
-    if (linear_row_forward(layer->region, &projection, kept->middle, kept->mixed, err) != 0)
+    if (linear_column_forward(layer->region, &qkv, context_product(context, kept->qkv), kept->norm1, err) != 0 ||
+        context_forward(layer->region, context, kept->mixed, kept->probabilities, kept->qkv, err) != 0 ||
+        linear_row_forward(layer->region, &projection, kept->middle, kept->mixed, err) != 0)
         return -1;
     add_residual(layer, kept->middle, kept->x);
     return 0;
@@ -206,17 +195,14 @@ static int mlp_backward(const struct layer *layer, const struct layer_kept *kept
 static int attention_backward(const struct layer *layer, const struct layer_kept *kept,
                               const struct layer_flow *flow, void *d, struct dtrain_error *err)
 {
-    struct compute *c = layer->region->grid->compute;
     const struct layer_scratch *s = layer->scratch;
-    struct attention attention = attention_shape(layer->region->shape);
     struct linear qkv = qkv_of(layer), projection = projection_of(layer);
 
     if (keep(layer, flow->dmiddle, d, err) != 0 ||
-        linear_row_backward(layer->region, &projection, s->dmixed, kept->mixed, d, err) != 0)
-        return -1;
-    c->ops->attention_backward(c, &attention, flow->dqkv, s->dprobabilities, s->dmixed, kept->qkv,
-                               kept->probabilities);
-    if (linear_column_backward(layer->region, &qkv, s->dnorm, kept->norm1, flow->dqkv, err) != 0)
+        linear_row_backward(layer->region, &projection, s->dmixed, kept->mixed, d, err) != 0 ||
+        context_backward(layer->region, &s->context, flow->dqkv, s->dprobabilities, s->dmixed, kept->qkv,
+                         kept->probabilities, err) != 0 ||
+        linear_column_backward(layer->region, &qkv, s->dnorm, kept->norm1, flow->dqkv, err) != 0)
         return -1;
     return norm_backward(layer, LAYER_NORM1_GAIN, d, kept->x, kept->mean1, kept->rstd1, err);
 }

@@ -14,14 +14,14 @@
 #ifndef TRAIN_LAYER_H
 #define TRAIN_LAYER_H
 
-#include "linear.h"
+#include "context.h"
 
 /* What a forward leaves for its backward; h = H / tp, a = heads / tp, n = sequences; "own": see linear.h. */
 struct layer_kept {
     const void *x;       /* [own, H], the input, not owned */
     void *norm1;         /* [own, H] */
     void *mean1, *rstd1; /* [own], main */
-    void *qkv;           /* [T, 3h] */
+    void *qkv;           /* [T, 3h], as the attention sees it (context.h) */
     void *probabilities; /* [n, a, S, S] */
     void *mixed;         /* [T, h] attention's output */
     void *middle;        /* [own, H] */
@@ -45,6 +45,7 @@ struct layer_scratch {
     void *dnorm;          /* [own, H] */
     void *dmixed;         /* [T, h] */
     void *dprobabilities; /* [n, a, S, S] */
+    struct context context;
 };
 
 struct layer {

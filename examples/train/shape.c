@@ -36,6 +36,11 @@ static int check(const struct options *options, const struct layout *layout, str
     if (options->seq < layout->cp.size)
         return error_set(err, "--seq %d cannot be split over cp=%d: use %d or more", options->seq,
                          layout->cp.size, layout->cp.size);
+    if (options->heads / layout->tp.size < layout->cp.size)
+        return error_set(err,
+                         "--heads %d are too few for tp=%d and cp=%d, which split them during attention: use %d "
+                         "or more",
+                         options->heads, layout->tp.size, layout->cp.size, layout->tp.size * layout->cp.size);
     return check_batch(options, layout->dp.size, err);
 }
 
@@ -65,11 +70,6 @@ static int fill_chunks(struct shape *shape, struct dtrain_error *err)
     return 0;
 }
 
-static enum dtrain_cp_layout order_of(const struct layout *layout)
-{
-    return layout->cp.size > 1 ? DTRAIN_CP_ZIGZAG : DTRAIN_CP_CONTIGUOUS;
-}
-
 /* Of a sequence, on the rank that has the fewest. */
 static size_t least_tokens(const struct shape *shape)
 {
@@ -77,8 +77,7 @@ static size_t least_tokens(const struct shape *shape)
     size_t least = shape->seq;
 
     for (int rank = 0; rank < shape->layout.cp.size; rank++) {
-        if (dtrain_cp_tokens(shape->seq, shape->layout.cp.size, rank, order_of(&shape->layout), &tokens, NULL) ==
-                0 &&
+        if (dtrain_cp_tokens(shape->seq, shape->layout.cp.size, rank, DTRAIN_CP_CONTIGUOUS, &tokens, NULL) == 0 &&
             tokens.count < least)
             least = tokens.count;
     }
@@ -98,8 +97,8 @@ static int fill_rows(struct shape *shape, const struct options *options, struct 
                          "--sequence-parallel cannot split the %zu tokens of a microbatch over tp=%d: use fewer "
                          "--microbatches",
                          least, split.size);
-    if (dtrain_cp_tokens(shape->seq, layout->cp.size, layout->cp.rank, order_of(layout), &shape->tokens, err) !=
-        0)
+    if (dtrain_cp_tokens(shape->seq, layout->cp.size, layout->cp.rank, DTRAIN_CP_CONTIGUOUS, &shape->tokens,
+                         err) != 0)
         return -1;
     shape->rows = shape->sequences * shape->tokens.count;
     return dtrain_tp_shard(shape->rows, split.size, split.rank, 1, DTRAIN_TP_UNEVEN, &shape->own, err);
@@ -118,6 +117,7 @@ int shape_make(struct shape *shape, const struct options *options, const struct 
                struct dtrain_error *err)
 {
     size_t tp = (size_t)layout->tp.size;
+    struct dtrain_tp_shard heads;
 
     if (check(options, layout, err) != 0)
         return -1;
@@ -135,8 +135,11 @@ int shape_make(struct shape *shape, const struct options *options, const struct 
     shape->local_heads = shape->heads / tp;
     shape->local_hidden = shape->hidden / tp;
     shape->loss_scale = loss_scale(shape, options);
-    if (fill_chunks(shape, err) != 0 || fill_rows(shape, options, err) != 0)
+    if (fill_chunks(shape, err) != 0 || fill_rows(shape, options, err) != 0 ||
+        dtrain_tp_shard(shape->local_heads, layout->cp.size, layout->cp.rank, 1, DTRAIN_TP_UNEVEN, &heads, err) !=
+            0)
         return -1;
+    shape->own_heads = heads.count;
     return dtrain_tp_shard(SHAPE_VOCABULARY, layout->tp.size, layout->tp.rank, 1, DTRAIN_TP_PADDED,
                            &shape->vocabulary, err);
 }

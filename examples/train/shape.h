@@ -12,7 +12,8 @@
  * Rows past V take no part in the loss and are in no checkpoint. With sequence
  * parallel the T rows are split as well, outside of the sharded products.
  *
- * Context parallelism splits the tokens of each sequence. Pipeline parallelism
+ * Context parallelism splits the tokens of each sequence into runs, and inside of
+ * attention the heads of a tp rank. Pipeline parallelism
  * splits the layers into pp * chunks runs, the first ones a layer longer.
  */
 #ifndef TRAIN_SHAPE_H
@@ -50,6 +51,7 @@ struct shape {
     size_t head_size;                  /* hidden / heads */
     size_t local_heads;                /* heads / tp */
     size_t local_hidden;               /* hidden / tp */
+    size_t own_heads;                  /* of local_heads: those whose attention this rank of cp computes */
     struct dtrain_tp_shard vocabulary; /* `padded` rows are held */
 
     int microbatches;

@@ -1,6 +1,6 @@
 /*
  * train.c - trains a small GPT on the bytes of a text, split over the ranks of
- * its job step: tensor, pipeline and data parallel, on the public interface of
+ * its job step: tensor, pipeline, data and context parallel, on the public interface of
  * libdtrain only. For instance: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train
  */
 #include <stdio.h>

@@ -30,7 +30,7 @@ struct way {
 };
 
 struct place {
-    uint32_t nodes, tasks, tp, pp;
+    uint32_t nodes, tasks, tp, pp, cp;
 };
 
 struct trial {
@@ -324,17 +324,18 @@ static const struct way ways[] = {
 };
 
 static const struct place places[] = {
-    {1, 1, 1, 1}, {1, 2, 2, 1}, {1, 4, 4, 1}, {1, 2, 1, 2}, {1, 4, 1, 4}, {1, 2, 1, 1},
-    {2, 2, 1, 1}, {2, 2, 2, 1}, {2, 2, 1, 2}, {2, 4, 2, 2}, {2, 8, 4, 2}, {4, 4, 2, 4},
+    {1, 1, 1, 1, 1}, {1, 2, 2, 1, 1}, {1, 4, 4, 1, 1}, {1, 2, 1, 2, 1}, {1, 4, 1, 4, 1}, {1, 2, 1, 1, 1},
+    {2, 2, 1, 1, 1}, {2, 2, 2, 1, 1}, {2, 2, 1, 2, 1}, {2, 4, 2, 2, 1}, {2, 8, 4, 2, 1}, {4, 4, 2, 4, 1},
+    {1, 2, 1, 1, 2}, {1, 3, 1, 1, 3}, {1, 8, 2, 2, 2}, {2, 8, 2, 2, 2},
 };
 
 static void try_at(const struct trial *trial, const struct place *at)
 {
-    struct dp_layout layout = {.nodes = at->nodes, .tasks = at->tasks, .tp = at->tp, .pp = at->pp};
+    struct dp_layout layout = {.nodes = at->nodes, .tasks = at->tasks, .tp = at->tp, .pp = at->pp, .cp = at->cp};
     uint32_t ranks = at->nodes * at->tasks;
 
-    tap_ok(dp_run(&layout, NULL, train, (void *)trial) == 0, "%s: tp %u x pp %u x dp %u is as one process",
-           trial->way->name, at->tp, at->pp, ranks / at->tp / at->pp);
+    tap_ok(dp_run(&layout, NULL, train, (void *)trial) == 0, "%s: tp %u x pp %u x dp %u x cp %u is as one process",
+           trial->way->name, at->tp, at->pp, ranks / at->tp / at->pp / at->cp, at->cp);
 }
 
 static struct options trial_options(const struct way *way, enum dtrain_type type)
@@ -377,7 +378,7 @@ static void check_type(struct dtrain_world *world, enum dtrain_type type, double
     tap_ok(find_truth(&truth, world, &plain, NULL) == 0, "one process in type %d", (int)type);
     trial.truth = &truth;
     trial.options = trial_options(&all, type);
-    try_at(&trial, &(struct place){2, 4, 2, 2});
+    try_at(&trial, &(struct place){2, 4, 2, 2, 1});
     forget(&truth);
 }
 
@@ -401,7 +402,7 @@ static void check_pipedream(struct dtrain_world *world)
             struct trial trial = {.way = &rows[k], .truth = &truth, .loss_limit = 1e-10, .weight_limit = 1e-9};
 
             trial.options = trial_options(&rows[k], DTRAIN_FLOAT64);
-            try_at(&trial, &(struct place){replicas, stages * rows_tp[k], rows_tp[k], stages});
+            try_at(&trial, &(struct place){replicas, stages * rows_tp[k], rows_tp[k], stages, 1});
         }
         forget(&truth);
     }
