@@ -307,7 +307,7 @@ void options_print_help(FILE *out)
           out);
     for (int i = 0; i < ROW_COUNT; i++)
         print_row(out, &rows[i]);
-    fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train\n"
+    fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train; --dtrain-cp splits the tokens, too.\n"
           "A resumed run repeats --seed, --batch and --lr of the first one, or goes on with others.\n"
           "Exit status: 0, 1 after a failure, 2 for a wrong option.\n",
           out);

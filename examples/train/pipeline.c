@@ -1,5 +1,6 @@
 #include "pipeline.h"
 
+#include "error.h"
 #include "optimizer.h"
 
 /* ---- Callbacks --------------------------------------------------------------------- */
@@ -108,13 +109,25 @@ static int reduce_loss(struct stage *stage, double *loss, struct dtrain_error *e
     return 0;
 }
 
+static int run_step(struct pipeline *pipeline, struct stage *stage, const struct batch *batch,
+                    struct dtrain_error *err)
+{
+    if (stage_start(stage, batch, err) != 0 || dtrain_pp_run(pipeline->pp, err) != 0)
+        return -1;
+    return gradients_end_step(stage->gradients, err);
+}
+
 int pipeline_run(struct pipeline *pipeline, struct stage *stage, const struct batch *batch, double *loss,
                  struct dtrain_error *err)
 {
+    struct dtrain_error why = {""};
+
     pipeline->stage = stage;
-    if (stage_start(stage, batch, err) != 0 || dtrain_pp_run(pipeline->pp, err) != 0 ||
-        gradients_end_step(stage->gradients, err) != 0)
-        return -1;
+    if (run_step(pipeline, stage, batch, &why) != 0) {
+        /* Those who wait for this rank on other axes get the same reason. */
+        (void)dtrain_comms_revoke(stage->grid->world, why.text, NULL);
+        return error_set(err, "%s", why.text);
+    }
     model_use(stage->model, NULL);
     return reduce_loss(stage, loss, err);
 }

@@ -76,6 +76,35 @@ static void check_batch(void)
     tap_ok(once, "each sequence of the batch is learnt once");
 }
 
+/* With context and sequence parallel: each row of a microbatch is one rank's, at its place in the sequence. */
+static void check_rows(int cp, int tp)
+{
+    struct options options = options_of(&rows[0]);
+    int seen[4 * 8] = {0};
+    bool once = true;
+
+    options.sequence_parallel = true;
+    options.microbatches = 4;
+    for (int i = 0; i < cp * tp; i++) {
+        struct layout layout = {{tp, i % tp}, {1, 0}, {1, 0}, {cp, i / tp}};
+        struct shape shape;
+        size_t end;
+
+        shape_make(&shape, &options, &layout, NULL);
+        end = shape.own.first + shape.own.count;
+        for (size_t row = shape.own.first; row < end;) {
+            struct shape_run run = shape_run_at(&shape, row, end);
+
+            for (size_t k = 0; k < run.count; k++)
+                seen[(row + k) / shape.tokens.count * shape.seq + run.position + k]++;
+            row += run.count;
+        }
+    }
+    for (int i = 0; i < 4 * 8; i++)
+        once = once && seen[i] == 1;
+    tap_ok(once, "cp %d and tp %d split the rows without gap or overlap", cp, tp);
+}
+
 static void check_vocabulary(int tp)
 {
     struct options options = {
@@ -140,11 +169,38 @@ static void check_all_slices(int tp)
     free(list);
 }
 
+static void check_refused(const struct options *options, int tp, int cp, const char *words)
+{
+    struct layout layout = {{tp, 0}, {1, 0}, {1, 0}, {cp, 0}};
+    struct shape shape;
+    struct dtrain_error err = {""};
+
+    tap_ok(shape_make(&shape, options, &layout, &err) == -1, "tp %d cp %d is refused", tp, cp);
+    tap_holds(err.text, words, "with the reason");
+}
+
+static void check_splits(void)
+{
+    struct options options = options_of(&rows[0]);
+
+    check_refused(&options, 4, 3, "--heads 8 are too few for tp=4 and cp=3, which split them during attention");
+    options.seq = 4;
+    check_refused(&options, 1, 5, "--seq 4 cannot be split over cp=5: use 5 or more");
+    options.seq = 1;
+    options.sequence_parallel = true;
+    check_refused(&options, 8, 1, "--sequence-parallel cannot split the 4 tokens of a microbatch over tp=8");
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         check_row(&rows[i]);
     check_batch();
+    check_splits();
+    check_rows(1, 1);
+    check_rows(3, 1);
+    check_rows(2, 4);
+    check_rows(1, 8);
     check_vocabulary(1);
     check_vocabulary(3);
     check_vocabulary(8);

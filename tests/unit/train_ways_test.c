@@ -408,6 +408,46 @@ static void check_pipedream(struct dtrain_world *world)
     }
 }
 
+/* ---- A rank that fails ------------------------------------------------------------------- */
+
+struct fault {
+    int rank;          /* whose operations fail */
+    const char *words; /* of every rank's error */
+};
+
+static bool fails(struct dp_rank *r)
+{
+    const struct fault *fault = r->argument;
+    struct bench *bench = calloc(1, sizeof(*bench));
+    struct options options = model_options(DTRAIN_FLOAT32);
+    struct dtrain_error err = {""};
+    double losses[STEPS];
+    bool ok = bench_open(bench, r->world, &options, &r->err) == 0;
+
+    if (ok && r->rank == fault->rank)
+        compute_fail(bench->grid.compute, "the device broke");
+    ok = ok && bench_train(bench, STEPS, losses, &err) != 0 && strstr(err.text, fault->words) != NULL;
+    if (!ok)
+        snprintf(r->err.text, sizeof(r->err.text), "expected \"%s\" in: %.900s", fault->words, err.text);
+    bench_close(bench);
+    free(bench);
+    return ok;
+}
+
+static void check_faults(void)
+{
+    static const struct fault faults[] = {
+        {0, "the device broke"},
+        {3, "pipeline stage 1 (rank 3): forward of microbatch 0, chunk 0: the device broke"},
+        {7, "the device broke"},
+    };
+    struct dp_layout layout = {.nodes = 2, .tasks = 4, .tp = 2, .pp = 4};
+
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        tap_ok(dp_run(&layout, NULL, fails, (void *)&faults[i]) == 0, "rank %d fails, and all say where",
+               faults[i].rank);
+}
+
 int main(void)
 {
     struct dtrain_world *world = NULL;
@@ -419,6 +459,7 @@ int main(void)
     check_type(world, DTRAIN_FLOAT32, 1e-4);
     check_type(world, DTRAIN_BFLOAT16, 1e-2);
     check_pipedream(world);
+    check_faults();
     tap_ok(dtrain_finalize(world, &err) == 0, "the world ends %s", err.text);
     return tap_done();
 }
