@@ -92,8 +92,8 @@ static int gather(struct transit *transit, size_t index, enum dtrain_zero_part p
         return 0;
     if (compute_copy_in(grid->compute, own, transit->slices, bytes, err) != 0 ||
         grid_gather(grid, own, transit->device, tensor->count, transit->type, err) != 0 ||
-        compute_copy_out(grid->compute, transit->slices, transit->device, bytes * (size_t)layout->tp.size, err) !=
-            0)
+        compute_copy_out(grid->compute, transit->slices, transit->device, bytes * (size_t)layout->tp.size,
+                         err) != 0)
         return -1;
     paste_slices(transit, parameter, tensor->count);
     return 0;
@@ -122,7 +122,8 @@ static int hand_to_first(struct transit *transit, const struct parameter *parame
 }
 
 /* Brings a part of a tensor to world rank 0; the other ranks do their share. */
-static int collect(struct transit *transit, size_t index, enum dtrain_zero_part part, struct dtrain_error *err)
+static int collect(struct transit *transit, size_t index, enum dtrain_zero_part part,
+                   struct dtrain_error *err)
 {
     const struct layout *layout = &transit->shape->layout;
     const struct parameter *parameter = &transit->model->parameters[index];
@@ -130,7 +131,8 @@ static int collect(struct transit *transit, size_t index, enum dtrain_zero_part 
 
     if (holds && gather(transit, index, part, err) != 0)
         return -1;
-    if (layout->dp.rank == 0 && layout->cp.rank == 0 && layout->tp.rank == 0 && parameter->stage != 0 && (holds || layout->pp.rank == 0))
+    if (layout->dp.rank == 0 && layout->cp.rank == 0 && layout->tp.rank == 0 && parameter->stage != 0 &&
+        (holds || layout->pp.rank == 0))
         return hand_to_first(transit, parameter, err);
     return 0;
 }

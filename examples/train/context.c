@@ -59,8 +59,8 @@ static struct dtrain_cp moves_of(const struct region *region)
 }
 
 /* Of one sequence after the other: [tokens, heads, n] -> [S, own heads, n]. */
-static int to_heads(const struct region *region, const struct context *context, size_t n, const void *by_tokens,
-                    void *by_heads, struct dtrain_error *err)
+static int to_heads(const struct region *region, const struct context *context, size_t n,
+                    const void *by_tokens, void *by_heads, struct dtrain_error *err)
 {
     const struct shape *shape = region->shape;
     struct dtrain_cp cp = moves_of(region);
@@ -76,8 +76,8 @@ static int to_heads(const struct region *region, const struct context *context, 
     return 0;
 }
 
-static int to_tokens(const struct region *region, const struct context *context, size_t n, const void *by_heads,
-                     void *by_tokens, struct dtrain_error *err)
+static int to_tokens(const struct region *region, const struct context *context, size_t n,
+                     const void *by_heads, void *by_tokens, struct dtrain_error *err)
 {
     const struct shape *shape = region->shape;
     struct dtrain_cp cp = moves_of(region);
@@ -93,8 +93,8 @@ static int to_tokens(const struct region *region, const struct context *context,
     return 0;
 }
 
-int context_forward(const struct region *region, const struct context *context, void *mixed, void *probabilities,
-                    void *qkv, struct dtrain_error *err)
+int context_forward(const struct region *region, const struct context *context, void *mixed,
+                    void *probabilities, void *qkv, struct dtrain_error *err)
 {
     struct compute *c = region->grid->compute;
     struct attention attention = attention_of(region->shape);

@@ -27,11 +27,12 @@ void context_allocate(struct context *context, struct memory *memory, const stru
 void *context_product(const struct context *context, void *qkv);
 
 /* mixed[T, h] and probabilities, from what was written there; qkv is kept for the backward. */
-int context_forward(const struct region *region, const struct context *context, void *mixed, void *probabilities,
-                    void *qkv, struct dtrain_error *err);
+int context_forward(const struct region *region, const struct context *context, void *mixed,
+                    void *probabilities, void *qkv, struct dtrain_error *err);
 
 /* dqkv[T, 3h] from dmixed[T, h]; scratch is as large as the probabilities. */
 int context_backward(const struct region *region, const struct context *context, void *dqkv, void *scratch,
-                     const void *dmixed, const void *qkv, const void *probabilities, struct dtrain_error *err);
+                     const void *dmixed, const void *qkv, const void *probabilities,
+                     struct dtrain_error *err);
 
 #endif

@@ -31,8 +31,8 @@ static void add_positions(const struct region *region, const struct model *model
     }
 }
 
-int embedding_forward(const struct region *region, const struct model *model, void *out, const int32_t *tokens,
-                      struct dtrain_error *err)
+int embedding_forward(const struct region *region, const struct model *model, void *out,
+                      const int32_t *tokens, struct dtrain_error *err)
 {
     const struct dtrain_tp *tp = &region->grid->moves;
     struct dtrain_tp_embedding table =
@@ -76,7 +76,8 @@ int embedding_backward(const struct region *region, const struct model *model, c
     if (model_gradient(model, PARAMETER_TOKENS, &gradient, err) != 0)
         return -1;
     table = table_of(region, gradient, region->grid->compute->main, tokens);
-    if (dtrain_tp_embedding_backward(tp, &table, d, region->whole, err) != 0 || dtrain_tp_finish(tp, err) != 0)
+    if (dtrain_tp_embedding_backward(tp, &table, d, region->whole, err) != 0 ||
+        dtrain_tp_finish(tp, err) != 0)
         return -1;
     return position_gradients(region, model, d, err);
 }

@@ -9,8 +9,8 @@
 #include "linear.h"
 
 /* Own out[own, H] from tokens[T]. */
-int embedding_forward(const struct region *region, const struct model *model, void *out, const int32_t *tokens,
-                      struct dtrain_error *err);
+int embedding_forward(const struct region *region, const struct model *model, void *out,
+                      const int32_t *tokens, struct dtrain_error *err);
 
 /* Adds to the gradients of both tables, from own d[own, H]. */
 int embedding_backward(const struct region *region, const struct model *model, const void *d,

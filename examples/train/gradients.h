@@ -16,8 +16,8 @@ struct gradients {
     struct grid *grid;
     struct model *model;
     int microbatches;
-    bool has_passes; /* each microbatch's backward is one */
-    bool is_kept;    /* from one pass to the next: they add up to the step's */
+    bool has_passes;                /* each microbatch's backward is one */
+    bool is_kept;                   /* from one pass to the next: they add up to the step's */
     int left[DTRAIN_PP_CHUNKS_MAX]; /* microbatches of each chunk whose gradients are to come */
 };
 
@@ -26,7 +26,8 @@ void gradients_create(struct gradients *gradients, struct model *model, const st
 int gradients_start_step(struct gradients *gradients, struct dtrain_error *err);
 int gradients_start_microbatch(struct gradients *gradients, int chunk, struct dtrain_error *err);
 
-/* The microbatch's part of `count` tensors from `first` on was added. Without effect but in a pass's last one. */
+/* The microbatch's part of `count` tensors from `first` on was added. Without effect but in a pass's last
+ * one. */
 int gradients_ready(struct gradients *gradients, int chunk, size_t first, size_t count,
                     struct dtrain_error *err);
 

@@ -23,8 +23,7 @@ int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_err
     if (dtrain_group_get(world, DTRAIN_EXPERT | DTRAIN_EP, &group, err) != 0)
         return -1;
     if (group.size > 1)
-        return error_set(err, "--dtrain-ep=%d: this program has no experts: leave it out",
-                         group.size);
+        return error_set(err, "--dtrain-ep=%d: this program has no experts: leave it out", group.size);
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct grid {
     struct dtrain_comm *tp, *pp, *dp, *cp;
     struct dtrain_stream *main;
     struct dtrain_tp moves; /* what tensor parallel layers move through */
-    void *staging; /* device memory for what travels from host to host */
+    void *staging;          /* device memory for what travels from host to host */
 };
 
 /* Starts *grid. Refuses a world with axes that this program has no use for; every rank finds the same. */
@@ -33,8 +33,8 @@ int grid_close(struct grid *grid, struct dtrain_error *err);
 void grid_settle(struct grid *grid);
 
 /*
- * Where work of the library's for the device is queued, in the order of operations; then grid_follow(), before
- * what is computed or read next.
+ * Where work of the library's for the device is queued, in the order of operations; then grid_follow(),
+ * before what is computed or read next.
  */
 struct dtrain_stream *grid_stream(const struct grid *grid);
 int grid_follow(struct grid *grid, struct dtrain_error *err);

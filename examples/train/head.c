@@ -7,7 +7,8 @@ void head_allocate(struct head *head, const struct region *region, const struct 
 
     *head = (struct head){.region = region, .model = model};
     head->losses = memory_mains(memory, shape->rows);
-    head->workspace = memory_bytes(memory, dtrain_tp_loss_workspace(shape->rows, region->grid->compute->type));
+    head->workspace =
+        memory_bytes(memory, dtrain_tp_loss_workspace(shape->rows, region->grid->compute->type));
     head->dnorm = memory_values(memory, shape->own.count * shape->hidden);
     head->loss_sum = memory_doubles(memory, 1);
 }

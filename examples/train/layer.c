@@ -87,8 +87,8 @@ static struct linear narrow_of(const struct layer *layer)
 }
 
 /* The bias follows the gain. */
-static void norm_forward(const struct layer *layer, enum layer_parameter gain, void *out, void *mean, void *rstd,
-                         const void *x)
+static void norm_forward(const struct layer *layer, enum layer_parameter gain, void *out, void *mean,
+                         void *rstd, const void *x)
 {
     const struct shape *shape = layer->region->shape;
     struct compute *c = layer->region->grid->compute;
@@ -131,7 +131,8 @@ static int attention_forward(const struct layer *layer, struct layer_kept *kept,
     struct linear qkv = qkv_of(layer), projection = projection_of(layer);
 
     norm_forward(layer, LAYER_NORM1_GAIN, kept->norm1, kept->mean1, kept->rstd1, kept->x);
-    if (linear_column_forward(layer->region, &qkv, context_product(context, kept->qkv), kept->norm1, err) != 0 ||
+    if (linear_column_forward(layer->region, &qkv, context_product(context, kept->qkv), kept->norm1, err) !=
+            0 ||
         context_forward(layer->region, context, kept->mixed, kept->probabilities, kept->qkv, err) != 0 ||
         linear_row_forward(layer->region, &projection, kept->middle, kept->mixed, err) != 0)
         return -1;
@@ -176,8 +177,8 @@ static int keep(const struct layer *layer, void *to, const void *d, struct dtrai
 }
 
 /* d: gradient of out -> gradient of middle */
-static int mlp_backward(const struct layer *layer, const struct layer_kept *kept, const struct layer_flow *flow,
-                        void *d, struct dtrain_error *err)
+static int mlp_backward(const struct layer *layer, const struct layer_kept *kept,
+                        const struct layer_flow *flow, void *d, struct dtrain_error *err)
 {
     struct compute *c = layer->region->grid->compute;
     struct linear wide = wide_of(layer), narrow = narrow_of(layer);
@@ -186,7 +187,8 @@ static int mlp_backward(const struct layer *layer, const struct layer_kept *kept
         linear_row_backward(layer->region, &narrow, flow->dwide, kept->active, d, err) != 0)
         return -1;
     c->ops->gelu_backward(c, flow->dwide, flow->dwide, kept->wide, layer->region->shape->rows * wide.out);
-    if (linear_column_backward(layer->region, &wide, layer->scratch->dnorm, kept->norm2, flow->dwide, err) != 0)
+    if (linear_column_backward(layer->region, &wide, layer->scratch->dnorm, kept->norm2, flow->dwide, err) !=
+        0)
         return -1;
     return norm_backward(layer, LAYER_NORM2_GAIN, d, kept->middle, kept->mean2, kept->rstd2, err);
 }

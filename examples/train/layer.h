@@ -32,7 +32,8 @@ struct layer_kept {
     void *out;           /* [own, H]; where the pipeline sends it from, not owned, in a chunk's last layer */
 };
 
-/* Gradients on their way: shared by the layers, or one for each layer in flight where the backward is split. */
+/* Gradients on their way: shared by the layers, or one for each layer in flight where the backward is split.
+ */
 struct layer_flow {
     void *dout;    /* [own, H], split backward only */
     void *dwide;   /* [T, 4h] */

@@ -166,9 +166,9 @@ int linear_column_weights(const struct region *region, const struct linear *line
 {
     struct task task = column_task(region, linear, NULL, x, dy);
 
-    if (region->whole != NULL && (dtrain_tp_f_forward(tp_of(region), x, region->whole, region->shape->rows,
-                                                      linear->in, err) != 0 ||
-                                  dtrain_tp_finish(tp_of(region), err) != 0))
+    if (region->whole != NULL &&
+        (dtrain_tp_f_forward(tp_of(region), x, region->whole, region->shape->rows, linear->in, err) != 0 ||
+         dtrain_tp_finish(tp_of(region), err) != 0))
         return -1;
     return weight_gradient_now(&task, err);
 }
@@ -208,14 +208,14 @@ int linear_row_backward(const struct region *region, const struct linear *linear
     return dtrain_tp_row_backward(tp_of(region), &moves, dy, (void *)task.dy, linear->out, err);
 }
 
-int linear_row_weights(const struct region *region, const struct linear *linear, const void *x, const void *dy,
-                       struct dtrain_error *err)
+int linear_row_weights(const struct region *region, const struct linear *linear, const void *x,
+                       const void *dy, struct dtrain_error *err)
 {
     struct task task = row_task(region, linear, NULL, x, dy);
 
-    if (region->whole != NULL && (dtrain_tp_g_backward(tp_of(region), dy, region->whole, region->shape->rows,
-                                                       linear->out, err) != 0 ||
-                                  dtrain_tp_finish(tp_of(region), err) != 0))
+    if (region->whole != NULL &&
+        (dtrain_tp_g_backward(tp_of(region), dy, region->whole, region->shape->rows, linear->out, err) != 0 ||
+         dtrain_tp_finish(tp_of(region), err) != 0))
         return -1;
     return weight_gradient_now(&task, err);
 }

@@ -52,7 +52,7 @@ int linear_row_backward(const struct region *region, const struct linear *linear
 /* What a split backward leaves: the gradients of the weights, from what the backward was given. */
 int linear_column_weights(const struct region *region, const struct linear *linear, const void *x,
                           const void *dy, struct dtrain_error *err);
-int linear_row_weights(const struct region *region, const struct linear *linear, const void *x, const void *dy,
-                       struct dtrain_error *err);
+int linear_row_weights(const struct region *region, const struct linear *linear, const void *x,
+                       const void *dy, struct dtrain_error *err);
 
 #endif

@@ -30,8 +30,8 @@ struct model {
     struct dtrain_zero *zero;
     struct dtrain_pp_parameter *held; /* values, in places */
     size_t held_count;
-    void *const *values; /* by place: those that layers see, see model_use() */
-    void **own;          /* the newest ones */
+    void *const *values;  /* by place: those that layers see, see model_use() */
+    void **own;           /* the newest ones */
     bool lends_gradients; /* ZeRO 2: see dtrain_dp_gradient() */
     void *transit;        /* room for the largest tensor, main */
 };
@@ -42,7 +42,8 @@ int model_create(struct model *model, struct grid *grid, const struct shape *sha
 int model_open(struct model *model, const struct options *options, struct dtrain_error *err);
 void model_destroy(struct model *model);
 
-/* Layers see these values, by place, from now on: an older version in PipeDream's backward. NULL: the newest. */
+/* Layers see these values, by place, from now on: an older version in PipeDream's backward. NULL: the newest.
+ */
 void model_use(struct model *model, void *const *values);
 
 /* In device memory; the tensor is held. The gradient's place may change from pass to pass (dtrain_dp.h). */

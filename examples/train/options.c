@@ -81,7 +81,10 @@ static const struct word schedules[] = {
     {"1f1b", DTRAIN_PP_1F1B},   {"gpipe", DTRAIN_PP_GPIPE},         {"interleaved", DTRAIN_PP_INTERLEAVED},
     {"zb-h1", DTRAIN_PP_ZB_H1}, {"pipedream", DTRAIN_PP_PIPEDREAM},
 };
-enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]), SCHEDULE_COUNT = sizeof(schedules) / sizeof(schedules[0]) };
+enum {
+    TYPE_COUNT = sizeof(types) / sizeof(types[0]),
+    SCHEDULE_COUNT = sizeof(schedules) / sizeof(schedules[0])
+};
 
 static const struct options defaults = {
     .data = "/usr/share/common-licenses/GPL-3",
@@ -263,14 +266,20 @@ static int check_schedule(const struct options *options, struct dtrain_error *er
     if (is_interleaved && options->chunks < 2)
         return error_set(err, "--schedule=interleaved: expected --chunks of 2 or more, too");
     if (!is_interleaved && options->chunks > 1)
-        return error_set(err, "--chunks=%d: a stage has one part of the model under --schedule=%s: use "
-                              "--schedule=interleaved", options->chunks, schedule);
+        return error_set(err,
+                         "--chunks=%d: a stage has one part of the model under --schedule=%s: use "
+                         "--schedule=interleaved",
+                         options->chunks, schedule);
     if (options->zero == 2 && (is_interleaved || options->schedule == DTRAIN_PP_ZB_H1))
-        return error_set(err, "--zero=2 reduces all gradients of a stage after each backward, of which "
-                              "--schedule=%s has several under way: use --zero=1", schedule);
+        return error_set(err,
+                         "--zero=2 reduces all gradients of a stage after each backward, of which "
+                         "--schedule=%s has several under way: use --zero=1",
+                         schedule);
     if (options->clip > 0 && options->schedule == DTRAIN_PP_PIPEDREAM)
-        return error_set(err, "--clip=%g: stages update at different times under --schedule=pipedream, so "
-                              "that the whole gradient has no norm: leave it out", options->clip);
+        return error_set(err,
+                         "--clip=%g: stages update at different times under --schedule=pipedream, so "
+                         "that the whole gradient has no norm: leave it out",
+                         options->clip);
     return 0;
 }
 
@@ -307,7 +316,8 @@ void options_print_help(FILE *out)
           out);
     for (int i = 0; i < ROW_COUNT; i++)
         print_row(out, &rows[i]);
-    fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train; --dtrain-cp splits the tokens, too.\n"
+    fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train\n"
+          "--dtrain-cp splits the tokens of each sequence, too.\n"
           "A resumed run repeats --seed, --batch and --lr of the first one, or goes on with others.\n"
           "Exit status: 0, 1 after a failure, 2 for a wrong option.\n",
           out);

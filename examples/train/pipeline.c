@@ -92,7 +92,8 @@ void pipeline_destroy(struct pipeline *pipeline)
     *pipeline = (struct pipeline){0};
 }
 
-/* The last stage knows its share's losses: their sum over dp and cp, then the one stage that has it over pp. */
+/* The last stage knows its share's losses: their sum over dp and cp, then the one stage that has it over pp.
+ */
 static int reduce_loss(struct stage *stage, double *loss, struct dtrain_error *err)
 {
     const struct shape *shape = stage->shape;

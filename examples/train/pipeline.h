@@ -21,8 +21,8 @@ void pipeline_destroy(struct pipeline *pipeline);
 
 /*
  * Leaves the averaged gradients in the model, and in *loss the global batch's mean loss, on every rank. With
- * PipeDream each microbatch has updated the weights already. When it fails on one rank, it fails on all, with a
- * reason that says where; the world's communicators cannot be used any more.
+ * PipeDream each microbatch has updated the weights already. When it fails on one rank, it fails on all, with
+ * a reason that says where; the world's communicators cannot be used any more.
  */
 int pipeline_run(struct pipeline *pipeline, struct stage *stage, const struct batch *batch, double *loss,
                  struct dtrain_error *err);

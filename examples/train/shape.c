@@ -37,10 +37,11 @@ static int check(const struct options *options, const struct layout *layout, str
         return error_set(err, "--seq %d cannot be split over cp=%d: use %d or more", options->seq,
                          layout->cp.size, layout->cp.size);
     if (options->heads / layout->tp.size < layout->cp.size)
-        return error_set(err,
-                         "--heads %d are too few for tp=%d and cp=%d, which split them during attention: use %d "
-                         "or more",
-                         options->heads, layout->tp.size, layout->cp.size, layout->tp.size * layout->cp.size);
+        return error_set(
+            err,
+            "--heads %d are too few for tp=%d and cp=%d, which split them during attention: use %d "
+            "or more",
+            options->heads, layout->tp.size, layout->cp.size, layout->tp.size * layout->cp.size);
     return check_batch(options, layout->dp.size, err);
 }
 
@@ -50,8 +51,8 @@ static int chunk_layers(const struct shape *shape, int stage, int chunk, size_t 
 {
     int from, n;
 
-    if (dtrain_pp_stage_layers((int)shape->layers, shape->layout.pp.size, shape->chunks, stage, chunk, &from, &n,
-                               err) != 0)
+    if (dtrain_pp_stage_layers((int)shape->layers, shape->layout.pp.size, shape->chunks, stage, chunk, &from,
+                               &n, err) != 0)
         return -1;
     *first = (size_t)from;
     *count = (size_t)n;
@@ -61,8 +62,8 @@ static int chunk_layers(const struct shape *shape, int stage, int chunk, size_t 
 static int fill_chunks(struct shape *shape, struct dtrain_error *err)
 {
     for (int i = 0; i < shape->chunks; i++) {
-        if (chunk_layers(shape, shape->layout.pp.rank, i, &shape->chunk[i].first, &shape->chunk[i].count, err) !=
-            0)
+        if (chunk_layers(shape, shape->layout.pp.rank, i, &shape->chunk[i].first, &shape->chunk[i].count,
+                         err) != 0)
             return -1;
         if (shape->chunk[i].count > shape->chunk_layers)
             shape->chunk_layers = shape->chunk[i].count;
@@ -77,7 +78,8 @@ static size_t least_tokens(const struct shape *shape)
     size_t least = shape->seq;
 
     for (int rank = 0; rank < shape->layout.cp.size; rank++) {
-        if (dtrain_cp_tokens(shape->seq, shape->layout.cp.size, rank, DTRAIN_CP_CONTIGUOUS, &tokens, NULL) == 0 &&
+        if (dtrain_cp_tokens(shape->seq, shape->layout.cp.size, rank, DTRAIN_CP_CONTIGUOUS, &tokens, NULL) ==
+                0 &&
             tokens.count < least)
             least = tokens.count;
     }
@@ -93,10 +95,11 @@ static int fill_rows(struct shape *shape, const struct options *options, struct 
     shape->sequences = shape->batch / (size_t)layout->dp.size / (size_t)shape->microbatches;
     least = shape->sequences * least_tokens(shape);
     if (least < (size_t)split.size)
-        return error_set(err,
-                         "--sequence-parallel cannot split the %zu tokens of a microbatch over tp=%d: use fewer "
-                         "--microbatches",
-                         least, split.size);
+        return error_set(
+            err,
+            "--sequence-parallel cannot split the %zu tokens of a microbatch over tp=%d: use fewer "
+            "--microbatches",
+            least, split.size);
     if (dtrain_cp_tokens(shape->seq, layout->cp.size, layout->cp.rank, DTRAIN_CP_CONTIGUOUS, &shape->tokens,
                          err) != 0)
         return -1;
@@ -136,8 +139,8 @@ int shape_make(struct shape *shape, const struct options *options, const struct 
     shape->local_hidden = shape->hidden / tp;
     shape->loss_scale = loss_scale(shape, options);
     if (fill_chunks(shape, err) != 0 || fill_rows(shape, options, err) != 0 ||
-        dtrain_tp_shard(shape->local_heads, layout->cp.size, layout->cp.rank, 1, DTRAIN_TP_UNEVEN, &heads, err) !=
-            0)
+        dtrain_tp_shard(shape->local_heads, layout->cp.size, layout->cp.rank, 1, DTRAIN_TP_UNEVEN, &heads,
+                        err) != 0)
         return -1;
     shape->own_heads = heads.count;
     return dtrain_tp_shard(SHAPE_VOCABULARY, layout->tp.size, layout->tp.rank, 1, DTRAIN_TP_PADDED,
@@ -160,7 +163,8 @@ int shape_stage_of(const struct shape *shape, size_t layer)
     size_t first, count;
 
     for (int i = 0; i < shape->layout.pp.size * shape->chunks; i++) {
-        if (chunk_layers(shape, i % shape->layout.pp.size, i / shape->layout.pp.size, &first, &count, NULL) == 0 &&
+        if (chunk_layers(shape, i % shape->layout.pp.size, i / shape->layout.pp.size, &first, &count, NULL) ==
+                0 &&
             first <= layer)
             stage = i % shape->layout.pp.size;
     }

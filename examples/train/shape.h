@@ -58,8 +58,8 @@ struct shape {
     size_t sequences;               /* of a microbatch */
     struct dtrain_cp_tokens tokens; /* of each sequence, that this rank has */
     size_t rows;                    /* T */
-    struct dtrain_tp_shard own;     /* of the rows, outside of sharded products: all without sequence parallel */
-    double loss_scale;              /* of a token's gradient, before data parallel ranks are averaged */
+    struct dtrain_tp_shard own; /* of the rows, outside of sharded products: all without sequence parallel */
+    double loss_scale;          /* of a token's gradient, before data parallel ranks are averaged */
 };
 
 /* Refuses what does not divide; the same message on every rank. */

@@ -247,7 +247,8 @@ int stage_forward(struct stage *stage, const struct dtrain_pp_work *work, struct
 }
 
 /* The gradient of the chunk's output in d: what came, or what the head makes. */
-static int head_part(struct stage *stage, const struct dtrain_pp_work *work, void *d, struct dtrain_error *err)
+static int head_part(struct stage *stage, const struct dtrain_pp_work *work, void *d,
+                     struct dtrain_error *err)
 {
     const struct shape *shape = stage->shape;
     struct compute *c = stage->grid->compute;

@@ -74,8 +74,7 @@ static int prepare(struct run *run, struct dtrain_error *err)
     struct grid *grid = &run->grid;
 
     if (common(grid->world, shape_make(&run->shape, options, &grid->layout, err), err) != 0 ||
-        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 ||
-        build(run, err) != 0)
+        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 || build(run, err) != 0)
         return -1;
     if (options->save != NULL && checkpoint_check(grid, options->save, err) != 0)
         return -1;

@@ -1,4 +1,5 @@
-/* examples/train on the NCCL module: the losses of every layout, way and type are those of one process on CPUs. */
+/* examples/train on the NCCL module: the losses of every layout, way and type are those of one process on
+ * CPUs. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -120,7 +121,7 @@ static void train_alone(void)
     tap_ok(dtrain_finalize(world, &err) == 0, "ends %s", err.text);
 }
 
-#define ROW(title, nodes, tasks, tp, pp) \
+#define ROW(title, nodes, tasks, tp, pp)                                                                     \
     .row = {title, {nodes, tasks, tp, pp, 1}, ENOUGH_MS, body, .words = {"well"}, .backend = &nccl_double}
 
 static const struct nccl_row rows[] = {

@@ -75,8 +75,7 @@ int bench_train(struct bench *bench, int steps, double *losses, struct dtrain_er
 
     for (int i = 0; i < steps; i++) {
         losses[i] = run_step(bench, 1, err);
-        if (isnan(losses[i]) ||
-            (updates && optimizer_step(&bench->model, &bench->options, err) != 0))
+        if (isnan(losses[i]) || (updates && optimizer_step(&bench->model, &bench->options, err) != 0))
             return -1;
     }
     return 0;

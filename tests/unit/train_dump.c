@@ -1,6 +1,6 @@
 /*
- * A step of examples/train in float64, for train_torch_test.sh: writes to the file argv[1], as raw float64, the
- * tokens and labels of the batch, the weights and the gradients of all tensors and the loss; and says on
+ * A step of examples/train in float64, for train_torch_test.sh: writes to the file argv[1], as raw float64,
+ * the tokens and labels of the batch, the weights and the gradients of all tensors and the loss; and says on
  * standard output how long each is, a line "name rows columns".
  */
 #include <math.h>
@@ -50,7 +50,8 @@ static int write_tensors(FILE *out, const struct bench *bench)
         char name[PARAMETER_NAME_MAX + 16];
         void *gradient;
 
-        rc = write_values(out, parameter->name, model_weight(&bench->model, i), parameter->rows, parameter->cols);
+        rc = write_values(out, parameter->name, model_weight(&bench->model, i), parameter->rows,
+                          parameter->cols);
         snprintf(name, sizeof(name), "gradient.%s", parameter->name);
         if (rc == 0 && model_gradient(&bench->model, i, &gradient, NULL) == 0)
             rc = write_values(out, name, gradient, parameter->rows, parameter->cols);

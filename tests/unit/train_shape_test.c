@@ -76,7 +76,8 @@ static void check_batch(void)
     tap_ok(once, "each sequence of the batch is learnt once");
 }
 
-/* With context and sequence parallel: each row of a microbatch is one rank's, at its place in the sequence. */
+/* With context and sequence parallel: each row of a microbatch is one rank's, at its place in the sequence.
+ */
 static void check_rows(int cp, int tp)
 {
     struct options options = options_of(&rows[0]);
@@ -154,7 +155,8 @@ static void check_slices(const struct parameter *parameter, int tp)
 
 static void check_all_slices(int tp)
 {
-    struct options options = {.layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
+    struct options options = {
+        .layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
     struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}};
     struct shape shape;
     struct parameter *list;
@@ -183,7 +185,8 @@ static void check_splits(void)
 {
     struct options options = options_of(&rows[0]);
 
-    check_refused(&options, 4, 3, "--heads 8 are too few for tp=4 and cp=3, which split them during attention");
+    check_refused(&options, 4, 3,
+                  "--heads 8 are too few for tp=4 and cp=3, which split them during attention");
     options.seq = 4;
     check_refused(&options, 1, 5, "--seq 4 cannot be split over cp=5: use 5 or more");
     options.seq = 1;

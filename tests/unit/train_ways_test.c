@@ -1,7 +1,7 @@
 /*
  * The ways in which examples/train splits a model, in worlds of threads: each one on layouts of 1 to 16 ranks
- * has the losses of one process, and in float64 its weights. PipeDream is compared with its definition, run by
- * one process after the other microbatch.
+ * has the losses of one process, and in float64 its weights. PipeDream is compared with its definition, run
+ * by one process, one microbatch after the other.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -103,8 +103,8 @@ static void forget(struct truth *truth)
 /* ---- PipeDream by its definition ----------------------------------------------------- */
 
 /*
- * The gradient of microbatch k is computed, forward and backward, with weights of stage s that k - (p - s - 1)
- * microbatches of the step have updated (none if that is below 0), and updates the newest ones.
+ * The gradient of microbatch k is computed, forward and backward, with weights of stage s that k - (p - s -
+ * 1) microbatches of the step have updated (none if that is below 0), and updates the newest ones.
  */
 struct history {
     double *versions[MICROBATCHES + 1]; /* all weights after so many updates */
@@ -160,7 +160,8 @@ static void put_mean(struct bench *bench, struct history *history)
 }
 
 /* Each replica's part is drawn as if by a rank of a larger group that has one microbatch. */
-static double loss_of_microbatch(struct bench *bench, struct history *history, int k, struct dtrain_error *err)
+static double loss_of_microbatch(struct bench *bench, struct history *history, int k,
+                                 struct dtrain_error *err)
 {
     struct batch batch = {&bench->data, 5, 1};
     double sum = 0;
@@ -331,11 +332,13 @@ static const struct place places[] = {
 
 static void try_at(const struct trial *trial, const struct place *at)
 {
-    struct dp_layout layout = {.nodes = at->nodes, .tasks = at->tasks, .tp = at->tp, .pp = at->pp, .cp = at->cp};
+    struct dp_layout layout = {
+        .nodes = at->nodes, .tasks = at->tasks, .tp = at->tp, .pp = at->pp, .cp = at->cp};
     uint32_t ranks = at->nodes * at->tasks;
 
-    tap_ok(dp_run(&layout, NULL, train, (void *)trial) == 0, "%s: tp %u x pp %u x dp %u x cp %u is as one process",
-           trial->way->name, at->tp, at->pp, ranks / at->tp / at->pp / at->cp, at->cp);
+    tap_ok(dp_run(&layout, NULL, train, (void *)trial) == 0,
+           "%s: tp %u x pp %u x dp %u x cp %u is as one process", trial->way->name, at->tp, at->pp,
+           ranks / at->tp / at->pp / at->cp, at->cp);
 }
 
 static struct options trial_options(const struct way *way, enum dtrain_type type)
@@ -370,7 +373,8 @@ static void check_ways(struct dtrain_world *world)
 
 static void check_type(struct dtrain_world *world, enum dtrain_type type, double limit)
 {
-    static const struct way all = {"float32 or bfloat16, zero 2, sequence parallel", DTRAIN_PP_1F1B, 1, 2, true, 0};
+    static const struct way all = {
+        "float32 or bfloat16, zero 2, sequence parallel", DTRAIN_PP_1F1B, 1, 2, true, 0};
     struct trial trial = {.way = &all, .loss_limit = limit};
     struct options plain = model_options(type);
     struct truth truth = {0};
@@ -399,7 +403,8 @@ static void check_pipedream(struct dtrain_world *world)
         tap_ok(emulate_pipedream(&truth, world, (int)stages, (int)replicas, &err) == 0,
                "pipedream of %u stages and dp %u by its definition %s", stages, replicas, err.text);
         for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
-            struct trial trial = {.way = &rows[k], .truth = &truth, .loss_limit = 1e-10, .weight_limit = 1e-9};
+            struct trial trial = {
+                .way = &rows[k], .truth = &truth, .loss_limit = 1e-10, .weight_limit = 1e-9};
 
             trial.options = trial_options(&rows[k], DTRAIN_FLOAT64);
             try_at(&trial, &(struct place){replicas, stages * rows_tp[k], rows_tp[k], stages, 1});
