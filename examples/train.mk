@@ -12,8 +12,8 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/compute_cpu.c examples/train/cpu.h \
 	examples/train/cpu_float32.c examples/train/cpu_float64.c examples/train/cpu_bfloat16.c \
 	examples/train/cpu_same.h examples/train/cpu_product.h examples/train/cpu_attention.h \
-	examples/train/cpu_elements.h examples/train/cpu_norm.h examples/train/cpu_loss.h \
-	examples/train/cpu_table.h \
+	examples/train/cpu_elements.h examples/train/cpu_norm.h examples/train/cpu_table.h \
+	examples/train/context.c examples/train/context.h \
 	examples/train/data.c examples/train/data.h \
 	examples/train/embedding.c examples/train/embedding.h \
 	examples/train/error.c examples/train/error.h \
@@ -21,6 +21,7 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/grid.c examples/train/grid.h \
 	examples/train/head.c examples/train/head.h \
 	examples/train/layer.c examples/train/layer.h \
+	examples/train/linear.c examples/train/linear.h \
 	examples/train/memory.c examples/train/memory.h \
 	examples/train/model.c examples/train/model.h \
 	examples/train/optimizer.c examples/train/optimizer.h \
@@ -29,7 +30,6 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/pipeline.c examples/train/pipeline.h \
 	examples/train/random.c examples/train/random.h \
 	examples/train/report.c examples/train/report.h \
-	examples/train/schedule.c examples/train/schedule.h \
 	examples/train/shape.c examples/train/shape.h \
 	examples/train/stage.c examples/train/stage.h
 # The public headers only: no -I of the top folder.
@@ -47,14 +47,13 @@ programmodule_LTLIBRARIES += examples/train/train_cuda.la
 -include examples/train/cuda_elements.cu.d
 -include examples/train/cuda_norm.cu.d
 -include examples/train/cuda_product.cu.d
--include examples/train/cuda_vocabulary.cu.d
 CLEANFILES += examples/train/*.cu.d
 endif
 examples_train_train_cuda_la_SOURCES = \
 	examples/train/compute_cuda.c examples/train/compute.h examples/train/compute_fail.c \
 	examples/train/cuda.h examples/train/cuda_device.h \
 	examples/train/cuda_attention.cu examples/train/cuda_elements.cu examples/train/cuda_norm.cu \
-	examples/train/cuda_product.cu examples/train/cuda_vocabulary.cu \
+	examples/train/cuda_product.cu \
 	examples/train/error.c examples/train/error.h
 examples_train_train_cuda_la_CPPFLAGS = -I$(top_srcdir)/include $(DT_NCCL_CFLAGS) $(DT_CUDA_CFLAGS)
 examples_train_train_cuda_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -module -avoid-version \

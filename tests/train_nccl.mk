@@ -13,6 +13,6 @@ tests_unit_nccl_train_test_SOURCES = tests/unit/nccl_train_test.c tests/unit/tra
 tests_unit_nccl_train_test_CFLAGS = $(fake_nccl_cflags)
 # Both doubles, whoever needs them: one finds the other by it.
 tests_unit_nccl_train_test_LDFLAGS = $(fake_nccl_ldflags) -Wl,--no-as-needed
-tests_unit_nccl_train_test_LDADD = examples/train/libtrain.la libdtworld.la $(fake_nccl_libs) -lm
+tests_unit_nccl_train_test_LDADD = examples/train/libtrain.la libdtpp.la libdtschedule.la libdtworld.la $(fake_nccl_libs) -lm
 endif
 

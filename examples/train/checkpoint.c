@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "checkpoint_file.h"
+#include "checkpoint_format.h"
 #include "error.h"
 
 /* Room for the largest tensor: whole, and as the slices of all tp ranks one after another. */
@@ -74,20 +75,25 @@ static void paste_slices(struct transit *transit, const struct parameter *parame
     }
 }
 
-/* On the stage that holds the tensor: whole on all tp ranks. */
-static int gather(struct transit *transit, size_t index, enum model_part part, struct dtrain_error *err)
+/* On the stage that holds the tensor: whole on all tp ranks with dp 0 and cp 0. */
+static int gather(struct transit *transit, size_t index, enum dtrain_zero_part part, struct dtrain_error *err)
 {
     struct grid *grid = transit->grid;
+    const struct layout *layout = &transit->shape->layout;
     const struct parameter *parameter = &transit->model->parameters[index];
     const struct tensor *tensor = &transit->model->tensors[index];
-    const void *own = model_part(transit->model, part, index);
     size_t bytes = tensor->count * transit->size;
+    void *own = compute_at(transit->device, transit->type, tensor->count * (size_t)layout->tp.rank);
 
-    if (parameter->split == SPLIT_NONE)
-        return compute_copy_out(grid->compute, transit->whole, own, bytes, err);
-    if (grid_gather(grid, own, transit->device, tensor->count, transit->type, err) != 0 ||
-        compute_copy_out(grid->compute, transit->slices, transit->device,
-                         bytes * (size_t)transit->shape->layout.tp.size, err) != 0)
+    if (model_export(transit->model, index, part,
+                     parameter->split == SPLIT_NONE ? transit->whole : transit->slices, err) != 0)
+        return -1;
+    if (parameter->split == SPLIT_NONE || layout->dp.rank != 0 || layout->cp.rank != 0)
+        return 0;
+    if (compute_copy_in(grid->compute, own, transit->slices, bytes, err) != 0 ||
+        grid_gather(grid, own, transit->device, tensor->count, transit->type, err) != 0 ||
+        compute_copy_out(grid->compute, transit->slices, transit->device, bytes * (size_t)layout->tp.size,
+                         err) != 0)
         return -1;
     paste_slices(transit, parameter, tensor->count);
     return 0;
@@ -116,17 +122,17 @@ static int hand_to_first(struct transit *transit, const struct parameter *parame
 }
 
 /* Brings a part of a tensor to world rank 0; the other ranks do their share. */
-static int collect(struct transit *transit, size_t index, enum model_part part, struct dtrain_error *err)
+static int collect(struct transit *transit, size_t index, enum dtrain_zero_part part,
+                   struct dtrain_error *err)
 {
     const struct layout *layout = &transit->shape->layout;
     const struct parameter *parameter = &transit->model->parameters[index];
     bool holds = layout->pp.rank == parameter->stage;
 
-    if (layout->dp.rank != 0)
-        return 0;
     if (holds && gather(transit, index, part, err) != 0)
         return -1;
-    if (layout->tp.rank == 0 && parameter->stage != 0 && (holds || layout->pp.rank == 0))
+    if (layout->dp.rank == 0 && layout->cp.rank == 0 && layout->tp.rank == 0 && parameter->stage != 0 &&
+        (holds || layout->pp.rank == 0))
         return hand_to_first(transit, parameter, err);
     return 0;
 }
@@ -144,8 +150,8 @@ static int save_tensor(struct save *save, struct transit *transit, size_t index,
 
     if (save->writer != NULL && save->rc == 0)
         save->rc = checkpoint_writer_tensor(save->writer, parameter, save->err);
-    for (int part = 0; part < MODEL_SAVED_PARTS; part++) {
-        if (collect(transit, index, part, err) != 0)
+    for (int part = 0; part < FORMAT_PARTS; part++) {
+        if (collect(transit, index, (enum dtrain_zero_part)part, err) != 0)
             return -1;
         if (save->writer != NULL && save->rc == 0)
             save->rc =
@@ -203,7 +209,7 @@ struct load {
     struct dtrain_error *err;
 };
 
-static int load_part(struct load *load, struct transit *transit, size_t index, enum model_part part,
+static int load_part(struct load *load, struct transit *transit, size_t index, enum dtrain_zero_part part,
                      struct dtrain_error *err)
 {
     const struct parameter *parameter = &transit->model->parameters[index];
@@ -217,8 +223,7 @@ static int load_part(struct load *load, struct transit *transit, size_t index, e
     if (!tensor->held)
         return 0;
     parameter_cut(parameter, &tensor->slice, transit->size, transit->slices, transit->whole);
-    return compute_copy_in(transit->grid->compute, model_part(transit->model, part, index), transit->slices,
-                           tensor->count * transit->size, err);
+    return model_import(transit->model, index, part, transit->slices, err);
 }
 
 static int load_all(struct load *load, struct transit *transit, struct dtrain_error *err)
@@ -226,8 +231,8 @@ static int load_all(struct load *load, struct transit *transit, struct dtrain_er
     for (size_t i = 0; i < transit->model->count; i++) {
         if (load->reader != NULL && load->rc == 0)
             load->rc = checkpoint_reader_tensor(load->reader, &transit->model->parameters[i], load->err);
-        for (int part = 0; part < MODEL_SAVED_PARTS; part++) {
-            if (load_part(load, transit, i, part, err) != 0)
+        for (int part = 0; part < FORMAT_PARTS; part++) {
+            if (load_part(load, transit, i, (enum dtrain_zero_part)part, err) != 0)
                 return -1;
         }
     }
@@ -247,7 +252,7 @@ int checkpoint_load(struct grid *grid, const struct shape *shape, struct model *
     if (grid_agree(grid, load.rc, err) != 0 || grid_share(grid, step, sizeof(*step), err) != 0 ||
         load_all(&load, &transit, err) != 0)
         goto out;
-    model_round(model);
+    dtrain_zero_set_steps(model->zero, *step);
     rc = grid_agree(grid, load.rc, err);
 out:
     checkpoint_reader_close(load.reader);

@@ -111,17 +111,21 @@ int compute_follow(struct compute *c, struct dtrain_stream *stream, struct dtrai
     return dtrain_stream_wait(c->stream, stream, err);
 }
 
-static int copy(struct compute *c, void *to, const void *from, size_t bytes, struct dtrain_error *err)
+int compute_copy(struct compute *c, void *to, const void *from, size_t bytes, struct dtrain_error *err)
 {
     if (check(c, err) != 0)
         return -1;
-    if (c->stream == NULL) {
-        memcpy(to, from, bytes);
-        return 0;
-    }
-    if (dtrain_copy(to, from, bytes, c->stream, err) != 0)
+    if (c->stream != NULL)
+        return dtrain_copy(to, from, bytes, c->stream, err);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+static int copy(struct compute *c, void *to, const void *from, size_t bytes, struct dtrain_error *err)
+{
+    if (compute_copy(c, to, from, bytes, err) != 0)
         return -1;
-    return dtrain_stream_synchronize(c->stream, err);
+    return c->stream == NULL ? 0 : dtrain_stream_synchronize(c->stream, err);
 }
 
 int compute_copy_in(struct compute *c, void *to, const void *host, size_t bytes, struct dtrain_error *err)

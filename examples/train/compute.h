@@ -7,16 +7,17 @@
  * dtrain_memory_alloc(); the program does not look behind them but through
  * compute_copy_in() and compute_copy_out(). They can be offset, and given to
  * dtrain's operations. Matrices are row-major and dense. "+=" adds to what is
- * there, so that gradients sum up over microbatches; "=" overwrites.
+ * there, so that gradients sum up over microbatches; "=" overwrites. What the
+ * library computes (embedding, cross-entropy, AdamW) is not here.
  *
  * A run has two types (Megatron-LM's mixed precision):
  *   type   activations, their gradients, and the weights that they meet
- *   main   master weights, AdamW's moments, weights' gradients, statistics of
- *          norms and losses: float64 for float64, else float32
+ *   main   weights' gradients, statistics of norms and losses: float64 for
+ *          float64, else float32
  * Pointers are of `type` unless marked "main". Sums run in `main` and are
  * rounded where they are stored.
  *
- *   T  rows (sequences * S)    H  hidden    S  sequence    V  vocabulary rows
+ *   T  rows (sequences * S)    H  hidden    S  sequence
  */
 #ifndef TRAIN_COMPUTE_H
 #define TRAIN_COMPUTE_H
@@ -45,19 +46,6 @@ struct attention {
     size_t sequences, seq, heads, head_size;
 };
 
-/* The rows of a vocabulary that are held here: tokens first .. first + real - 1, of rows in memory. */
-struct vocabulary {
-    size_t first, real, rows;
-};
-
-struct adamw {
-    double lr, beta1, beta2, epsilon;
-    double decay;          /* decoupled weight decay; 0 for biases and norms */
-    double correction1;    /* 1 - beta1^t, t the step from 1 */
-    double correction2;    /* 1 - beta2^t */
-    double gradient_scale; /* 1, or what clipping makes of it */
-};
-
 struct compute_ops;
 
 struct compute {
@@ -78,9 +66,8 @@ struct compute_ops {
     void (*add)(struct compute *c, void *y, const void *x, size_t n);      /* y += x */
     void (*cast)(struct compute *c, void *to, const void *from, size_t n); /* from main, rounded to type */
 
-    /* *to += the sum of x[n], or of its squares; to: one float64, x: main. */
+    /* *to += the sum of x[n]; to: one float64, x: main. */
     void (*sum)(struct compute *c, double *to, const void *x, size_t n);
-    void (*sum_of_squares)(struct compute *c, double *to, const void *x, size_t n);
 
     void (*matmul)(struct compute *c, const struct matmul *shape, void *to, const void *a, const void *b);
 
@@ -112,32 +99,6 @@ struct compute_ops {
     void (*attention_backward)(struct compute *c, const struct attention *shape, void *dqkv, void *scratch,
                                const void *dout, const void *qkv, const void *probabilities);
 
-    /* out[T, H] = the token's row of table[V, H], 0 where it is not held. backward: dtable (main) += . */
-    void (*embedding_forward)(struct compute *c, const struct vocabulary *held, void *out, const void *table,
-                              const int32_t *tokens, size_t rows, size_t n);
-    void (*embedding_backward)(struct compute *c, const struct vocabulary *held, void *dtable,
-                               const void *dout, const int32_t *tokens, size_t rows, size_t n);
-
-    /*
-     * Cross-entropy over a vocabulary that is split over ranks, in pieces with an all-reduce between
-     * them, finite however large the logits are; maximum, sums and losses are main:
-     *   maximum[T] of the held logits[T, V]                              (then MAX over ranks)
-     *   logits = e^(logit - maximum); sums[2, T]: the target's logit - maximum, 0 if
-     *   not held, then the sum of the exponentials                       (then SUM over ranks)
-     *   losses[T] = log sum - target,
-     *   logits = scale * (softmax - one at the target), the loss's gradient times scale
-     */
-    void (*loss_maximum)(struct compute *c, const struct vocabulary *held, void *maximum, const void *logits,
-                         size_t rows);
-    void (*loss_sums)(struct compute *c, const struct vocabulary *held, void *sums, void *logits,
-                      const void *maximum, const int32_t *labels, size_t rows);
-    void (*loss_finish)(struct compute *c, const struct vocabulary *held, void *losses, void *logits,
-                        const void *sums, const int32_t *labels, double scale, size_t rows);
-
-    /* One step of AdamW on n weights w with gradients g and moments m, v, all main; copy = w when not NULL.
-     */
-    void (*adamw)(struct compute *c, const struct adamw *step, void *w, void *m, void *v, const void *g,
-                  void *copy, size_t n);
 };
 
 /*
@@ -172,6 +133,9 @@ void compute_fail(struct compute *c, const char *fmt, ...) __attribute__((format
  */
 int compute_precede(struct compute *c, struct dtrain_stream *stream, struct dtrain_error *err);
 int compute_follow(struct compute *c, struct dtrain_stream *stream, struct dtrain_error *err);
+
+/* In the operations' order, within device memory; does not wait where the device has a stream. */
+int compute_copy(struct compute *c, void *to, const void *from, size_t bytes, struct dtrain_error *err);
 
 /* Copies from and to host memory, in the operations' order; wait for it. */
 int compute_copy_in(struct compute *c, void *to, const void *host, size_t bytes, struct dtrain_error *err);

@@ -51,10 +51,3 @@ void cpu_zero(struct compute *c, void *x, size_t bytes)
     (void)c;
     memset(x, 0, bytes);
 }
-
-ptrdiff_t cpu_held_row(const struct vocabulary *held, int32_t token)
-{
-    size_t row = (size_t)token - held->first;
-
-    return (size_t)token >= held->first && row < held->real ? (ptrdiff_t)row : -1;
-}

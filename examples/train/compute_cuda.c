@@ -73,7 +73,6 @@ static void fill_ops(struct compute_ops *ops, enum dtrain_type type)
     cuda_elements_ops(ops, type);
     cuda_norm_ops(ops, type);
     cuda_attention_ops(ops, type);
-    cuda_vocabulary_ops(ops, type);
 }
 
 int train_compute_open(struct compute *c, struct dtrain_error *err)

@@ -2,7 +2,7 @@
  * cpu.h - compute.h on CPUs: one table of operations for each type. cpu_TYPE.c
  * says what an element (`real`) and a sum (`wide`, the main type) are, and
  * includes the operations: cpu_product.h, cpu_attention.h, cpu_elements.h,
- * cpu_norm.h, cpu_loss.h and at last cpu_table.h.
+ * cpu_norm.h and at last cpu_table.h.
  */
 #ifndef TRAIN_CPU_H
 #define TRAIN_CPU_H
@@ -28,9 +28,6 @@ float *cpu_scratch(struct compute *c, size_t floats);
 
 void cpu_close(struct compute *c);
 void cpu_zero(struct compute *c, void *x, size_t bytes);
-
-/* Row of the table that holds the token; -1 when another rank does. */
-ptrdiff_t cpu_held_row(const struct vocabulary *held, int32_t token);
 
 extern const struct compute_ops cpu_float32_ops, cpu_float64_ops, cpu_bfloat16_ops;
 

@@ -91,6 +91,5 @@ static void product_add(struct compute *c, const struct strided *s, wide *to, co
 
 #include "cpu_attention.h"
 #include "cpu_elements.h"
-#include "cpu_loss.h"
 #include "cpu_norm.h"
 #include "cpu_table.h"

@@ -31,17 +31,6 @@ static void sum(struct compute *c, double *to, const void *x, size_t n)
     *to += total;
 }
 
-static void sum_of_squares(struct compute *c, double *to, const void *x, size_t n)
-{
-    const wide *values = x;
-    double total = 0;
-
-    (void)c;
-    for (size_t i = 0; i < n; i++)
-        total += (double)values[i] * (double)values[i];
-    *to += total;
-}
-
 static void matmul(struct compute *c, const struct matmul *shape, void *to, const void *a, const void *b)
 {
     struct strided s = {
@@ -114,55 +103,4 @@ static void gelu_backward(struct compute *c, void *dx, const void *dout, const v
 
         to[i] = store(load(d[i]) * ((wide)0.5 * (1 + t) + (wide)0.5 * value * (1 - t * t) * inner));
     }
-}
-
-static void embedding_forward(struct compute *c, const struct vocabulary *held, void *out, const void *table,
-                              const int32_t *tokens, size_t rows, size_t n)
-{
-    real *to = out;
-
-    (void)c;
-    for (size_t r = 0; r < rows; r++, to += n) {
-        ptrdiff_t row = cpu_held_row(held, tokens[r]);
-
-        if (row >= 0)
-            memcpy(to, (const real *)table + (size_t)row * n, n * sizeof(*to));
-        else
-            memset(to, 0, n * sizeof(*to));
-    }
-}
-
-static void embedding_backward(struct compute *c, const struct vocabulary *held, void *dtable,
-                               const void *dout, const int32_t *tokens, size_t rows, size_t n)
-{
-    const real *d = dout;
-
-    (void)c;
-    for (size_t r = 0; r < rows; r++, d += n) {
-        ptrdiff_t row = cpu_held_row(held, tokens[r]);
-
-        if (row >= 0)
-            gather_row((wide *)dtable + (size_t)row * n, d, n);
-    }
-}
-
-static void adamw(struct compute *c, const struct adamw *step, void *weights, void *first, void *second,
-                  const void *gradients, void *copy, size_t n)
-{
-    wide lr = (wide)step->lr, beta1 = (wide)step->beta1, beta2 = (wide)step->beta2;
-    wide epsilon = (wide)step->epsilon, decay = (wide)step->decay, scale = (wide)step->gradient_scale;
-    wide correction1 = (wide)step->correction1, correction2 = (wide)step->correction2;
-    wide *w = weights, *m = first, *v = second;
-    const wide *g = gradients;
-
-    for (size_t i = 0; i < n; i++) {
-        wide gradient = g[i] * scale;
-
-        m[i] = beta1 * m[i] + (1 - beta1) * gradient;
-        v[i] = beta2 * v[i] + (1 - beta2) * gradient * gradient;
-        w[i] -= lr * decay * w[i];
-        w[i] -= lr * (m[i] / correction1) / (sqrt(v[i] / correction2) + epsilon);
-    }
-    if (copy != NULL)
-        cast(c, copy, w, n);
 }

@@ -31,7 +31,6 @@ void cuda_product_ops(struct compute_ops *ops);
 void cuda_elements_ops(struct compute_ops *ops, enum dtrain_type type);
 void cuda_norm_ops(struct compute_ops *ops, enum dtrain_type type);
 void cuda_attention_ops(struct compute_ops *ops, enum dtrain_type type);
-void cuda_vocabulary_ops(struct compute_ops *ops, enum dtrain_type type);
 
 /* A product of `batch` matrices whose rows may be further apart than they are long. */
 struct cuda_product {

@@ -1,4 +1,4 @@
-/* Operations on one element after another, their sums, and AdamW. */
+/* Operations on one element after another, and their sums. */
 #include "cuda_device.h"
 
 template <typename T> static __global__ void add_kernel(T *y, const T *x, size_t n)
@@ -33,12 +33,12 @@ template <typename T> static void cast(struct compute *c, void *to, const void *
 /* ---- Sums ------------------------------------------------------------------- */
 
 /* A part for each block; then one block adds the parts. */
-template <typename M, bool squares> static __global__ void sum_parts(double *parts, const M *x, size_t n)
+template <typename M> static __global__ void sum_parts(double *parts, const M *x, size_t n)
 {
     double sum = 0;
 
     for (size_t i = thread_index(); i < n; i += thread_count())
-        sum += squares ? (double)x[i] * (double)x[i] : (double)x[i];
+        sum += (double)x[i];
     sum = block_reduce(sum, adds());
     if (threadIdx.x == 0)
         parts[blockIdx.x] = sum;
@@ -55,16 +55,16 @@ static __global__ void add_parts(double *to, const double *parts, unsigned count
         *to += sum;
 }
 
-template <typename M, bool squares> static void sum_of(struct compute *c, double *to, const void *x, size_t n)
+template <typename M> static void sum_of(struct compute *c, double *to, const void *x, size_t n)
 {
     struct cuda_state *state = cuda_state_of(c);
     unsigned blocks = blocks_of(n / 8 + 1);
 
     if (blocks > CUDA_PARTS_MAX)
         blocks = CUDA_PARTS_MAX;
-    sum_parts<M, squares><<<blocks, THREADS, 0, state->stream>>>(state->parts, (const M *)x, n);
+    sum_parts<M><<<blocks, THREADS, 0, state->stream>>>(state->parts, (const M *)x, n);
     add_parts<<<1, THREADS, 0, state->stream>>>(to, state->parts, blocks);
-    cuda_launched(c, squares ? "sum_of_squares" : "sum");
+    cuda_launched(c, "sum");
 }
 
 /* ---- Biases ------------------------------------------------------------------- */
@@ -175,57 +175,15 @@ static void gelu_backward(struct compute *c, void *dx, const void *dout, const v
     cuda_launched(c, "gelu_backward");
 }
 
-/* ---- AdamW -------------------------------------------------------------------------- */
-
-template <typename T>
-static __global__ void adamw_kernel(struct adamw step, main_t<T> *w, main_t<T> *m, main_t<T> *v,
-                                    const main_t<T> *g, T *copy, size_t n)
-{
-    using M = main_t<T>;
-    M lr = (M)step.lr, beta1 = (M)step.beta1, beta2 = (M)step.beta2, epsilon = (M)step.epsilon;
-    M decay = (M)step.decay, scale = (M)step.gradient_scale;
-    M correction1 = (M)step.correction1, correction2 = (M)step.correction2;
-
-    for (size_t i = thread_index(); i < n; i += thread_count()) {
-        M gradient = g[i] * scale;
-        M first = beta1 * m[i] + (1 - beta1) * gradient;
-        M second = beta2 * v[i] + (1 - beta2) * gradient * gradient;
-        M weight = w[i];
-
-        weight -= lr * decay * weight;
-        weight -= lr * (first / correction1) / (sqrt(second / correction2) + epsilon);
-        m[i] = first;
-        v[i] = second;
-        w[i] = weight;
-        if (copy != NULL)
-            copy[i] = store<T>(weight);
-    }
-}
-
-template <typename T>
-static void adamw(struct compute *c, const struct adamw *step, void *w, void *m, void *v, const void *g,
-                  void *copy, size_t n)
-{
-    using M = main_t<T>;
-
-    if (n == 0)
-        return;
-    adamw_kernel<T><<<blocks_of(n), THREADS, 0, cuda_state_of(c)->stream>>>(*step, (M *)w, (M *)m, (M *)v,
-                                                                            (const M *)g, (T *)copy, n);
-    cuda_launched(c, "adamw");
-}
-
 template <typename T> static void fill(struct compute_ops *ops)
 {
     ops->add = add<T>;
     ops->cast = cast<T>;
-    ops->sum = sum_of<main_t<T>, false>;
-    ops->sum_of_squares = sum_of<main_t<T>, true>;
+    ops->sum = sum_of<main_t<T>>;
     ops->bias_add = bias_add<T>;
     ops->bias_gradient = bias_gradient<T>;
     ops->gelu_forward = gelu_forward<T>;
     ops->gelu_backward = gelu_backward<T>;
-    ops->adamw = adamw<T>;
 }
 
 extern "C" void cuda_elements_ops(struct compute_ops *ops, enum dtrain_type type)

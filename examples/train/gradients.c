@@ -1,81 +1,88 @@
 #include "gradients.h"
 
-#include <stdlib.h>
-
-#include "error.h"
-
-static void cut_buckets(struct gradients *gradients)
+void gradients_create(struct gradients *gradients, struct model *model, const struct options *options)
 {
-    const struct model *model = gradients->model;
-    size_t start = 0, cap = GRADIENTS_FIRST_BUCKET, bytes = dtrain_type_size(model->compute->main);
+    bool is_pipedream = options->schedule == DTRAIN_PP_PIPEDREAM;
 
-    for (size_t i = model->count; i-- > 0;) {
-        size_t end = model_end_of(model, i);
-
-        if (!model->tensors[i].held)
-            continue;
-        if ((end - start) * bytes < cap && end != model->elements)
-            continue;
-        gradients->ends[gradients->count++] = end;
-        start = end;
-        cap = GRADIENTS_BUCKET;
-    }
+    *gradients = (struct gradients){
+        .grid = model->grid,
+        .model = model,
+        .microbatches = options->microbatches,
+        .has_passes = is_pipedream || options->zero == 2,
+        .is_kept = !is_pipedream,
+    };
 }
 
-int gradients_create(struct gradients *gradients, struct grid *grid, const struct model *model,
-                     struct dtrain_error *err)
+static int zero(struct gradients *gradients, struct dtrain_error *err)
 {
-    *gradients = (struct gradients){.grid = grid, .model = model};
-    gradients->ends = calloc(model->count, sizeof(*gradients->ends));
-    if (gradients->ends == NULL)
-        return error_memory(err, model->count * sizeof(*gradients->ends), "the buckets of gradients");
-    cut_buckets(gradients);
-    return 0;
+    if (dtrain_dp_zero(gradients->model->dp, grid_stream(gradients->grid), err) != 0)
+        return -1;
+    return grid_follow(gradients->grid, err);
 }
 
-void gradients_destroy(struct gradients *gradients)
+static int end_pass(struct gradients *gradients, struct dtrain_error *err)
 {
-    free(gradients->ends);
-    *gradients = (struct gradients){0};
+    if (dtrain_dp_finish(gradients->model->dp, grid_stream(gradients->grid), err) != 0)
+        return -1;
+    return grid_follow(gradients->grid, err);
 }
 
-void gradients_start(struct gradients *gradients)
+int gradients_start_step(struct gradients *gradients, struct dtrain_error *err)
 {
-    const struct model *model = gradients->model;
-    struct compute *c = model->compute;
-
-    gradients->next = 0;
-    c->ops->zero(c, model->gradients, model->elements * dtrain_type_size(c->main));
+    for (int i = 0; i < DTRAIN_PP_CHUNKS_MAX; i++)
+        gradients->left[i] = gradients->microbatches;
+    if (zero(gradients, err) != 0)
+        return -1;
+    return gradients->has_passes ? 0 : dtrain_dp_begin(gradients->model->dp, true, err);
 }
 
-static int send_bucket(struct gradients *gradients, struct dtrain_error *err)
+int gradients_start_microbatch(struct gradients *gradients, int chunk, struct dtrain_error *err)
+{
+    gradients->left[chunk]--;
+    if (!gradients->has_passes)
+        return 0;
+    if (!gradients->is_kept && zero(gradients, err) != 0)
+        return -1;
+    return dtrain_dp_begin(gradients->model->dp, true, err);
+}
+
+/* What every tp rank holds a copy of, but has the gradient of its own rows only. */
+static int sum_parts(struct gradients *gradients, size_t index, struct dtrain_error *err)
 {
     struct grid *grid = gradients->grid;
-    struct compute *c = grid->compute;
-    size_t start = gradients->next == 0 ? 0 : gradients->ends[gradients->next - 1];
-    size_t count = gradients->ends[gradients->next] - start;
-    void *bucket = compute_at(gradients->model->gradients, c->main, start);
+    const struct model *model = gradients->model;
+    void *gradient;
 
-    gradients->next++;
-    if (dtrain_comm_size(grid->dp) == 1)
+    if (!grid->moves.is_sequence || model->parameters[index].split != SPLIT_NONE)
         return 0;
-    if (compute_precede(c, grid->background, err) != 0)
+    if (model_gradient(model, index, &gradient, err) != 0)
         return -1;
-    return dtrain_all_reduce(grid->dp, bucket, bucket, count, c->main, DTRAIN_AVG, grid->background, err);
+    return grid_reduce(grid, grid->tp, gradient, model->tensors[index].count, grid->compute->main, DTRAIN_SUM,
+                       err);
 }
 
-int gradients_ready(struct gradients *gradients, size_t index, struct dtrain_error *err)
+int gradients_ready(struct gradients *gradients, int chunk, size_t first, size_t count,
+                    struct dtrain_error *err)
 {
-    size_t complete = model_end_of(gradients->model, index);
+    struct model *model = gradients->model;
 
-    while (gradients->next < gradients->count && gradients->ends[gradients->next] <= complete) {
-        if (send_bucket(gradients, err) != 0)
+    if (!gradients->has_passes && gradients->left[chunk] > 0)
+        return 0;
+    /* The backward meets them in reverse order. */
+    for (size_t i = first + count; i-- > first;) {
+        if (sum_parts(gradients, i, err) != 0 ||
+            dtrain_dp_ready(model->dp, model->tensors[i].place, gradients->grid->compute->stream, err) != 0)
             return -1;
     }
     return 0;
 }
 
-int gradients_finish(struct gradients *gradients, struct dtrain_error *err)
+int gradients_end_microbatch(struct gradients *gradients, struct dtrain_error *err)
 {
-    return compute_follow(gradients->grid->compute, gradients->grid->background, err);
+    return gradients->has_passes ? end_pass(gradients, err) : 0;
+}
+
+int gradients_end_step(struct gradients *gradients, struct dtrain_error *err)
+{
+    return gradients->has_passes ? 0 : end_pass(gradients, err);
 }

@@ -1,38 +1,38 @@
 /*
- * gradients.h - averages the gradients over data-parallel ranks while the
- * backward goes on. The flat buffer is cut into buckets at the ends of tensors:
- * one closes when it reaches its cap, 1 MiB for the first (so that the first
- * all-reduce starts early) and 25 MiB for the others. A bucket travels once all
- * that is in it is complete.
+ * gradients.h - a step's gradients: added up over microbatches, summed over tp
+ * where each rank has a part of one (sequence parallel), averaged over data
+ * parallel ranks in the library's buckets while the backward goes on.
+ *
+ * A pass ends in a reduction. It is the whole step, or each microbatch's
+ * backward: with ZeRO 2, which keeps no whole gradients, and with PipeDream,
+ * where each microbatch is a batch.
  */
 #ifndef TRAIN_GRADIENTS_H
 #define TRAIN_GRADIENTS_H
 
-#include "grid.h"
 #include "model.h"
-
-#define GRADIENTS_FIRST_BUCKET (1u << 20) /* bytes */
-#define GRADIENTS_BUCKET (25u << 20)
 
 struct gradients {
     struct grid *grid;
-    const struct model *model;
-    size_t *ends; /* of the buckets, in elements from the start of the flat buffer */
-    size_t count;
-    size_t next; /* the first bucket that has not been sent off */
+    struct model *model;
+    int microbatches;
+    bool has_passes;                /* each microbatch's backward is one */
+    bool is_kept;                   /* from one pass to the next: they add up to the step's */
+    int left[DTRAIN_PP_CHUNKS_MAX]; /* microbatches of each chunk whose gradients are to come */
 };
 
-int gradients_create(struct gradients *gradients, struct grid *grid, const struct model *model,
-                     struct dtrain_error *err);
-void gradients_destroy(struct gradients *gradients);
+void gradients_create(struct gradients *gradients, struct model *model, const struct options *options);
 
-/* All zero, for a new step. */
-void gradients_start(struct gradients *gradients);
+int gradients_start_step(struct gradients *gradients, struct dtrain_error *err);
+int gradients_start_microbatch(struct gradients *gradients, int chunk, struct dtrain_error *err);
 
-/* The gradients of tensor `index` and of all registered after it are complete. */
-int gradients_ready(struct gradients *gradients, size_t index, struct dtrain_error *err);
+/* The microbatch's part of `count` tensors from `first` on was added. Without effect but in a pass's last
+ * one. */
+int gradients_ready(struct gradients *gradients, int chunk, size_t first, size_t count,
+                    struct dtrain_error *err);
 
-/* What is computed after this sees all of them averaged. */
-int gradients_finish(struct gradients *gradients, struct dtrain_error *err);
+/* What is computed after the end of a pass sees its gradients averaged. */
+int gradients_end_microbatch(struct gradients *gradients, struct dtrain_error *err);
+int gradients_end_step(struct gradients *gradients, struct dtrain_error *err);
 
 #endif

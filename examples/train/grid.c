@@ -20,30 +20,34 @@ int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_err
     struct dtrain_group group;
 
     *grid = (struct grid){.world = world};
-    if (dtrain_group_get(world, DTRAIN_CP, &group, err) != 0)
+    if (dtrain_group_get(world, DTRAIN_EXPERT | DTRAIN_EP, &group, err) != 0)
         return -1;
     if (group.size > 1)
-        return error_set(err, "--dtrain-cp=%d: this program splits over tp, pp and dp only: leave it out",
-                         group.size);
+        return error_set(err, "--dtrain-ep=%d: this program has no experts: leave it out", group.size);
     return 0;
 }
 
-int grid_open(struct grid *grid, enum dtrain_type type, struct dtrain_error *err)
+int grid_open(struct grid *grid, const struct options *options, struct dtrain_error *err)
 {
     if (axis_open(grid, DTRAIN_TP, &grid->layout.tp, &grid->tp, err) != 0 ||
         axis_open(grid, DTRAIN_PP, &grid->layout.pp, &grid->pp, err) != 0 ||
         axis_open(grid, DTRAIN_DP, &grid->layout.dp, &grid->dp, err) != 0 ||
+        axis_open(grid, DTRAIN_CP, &grid->layout.cp, &grid->cp, err) != 0 ||
         dtrain_stream_create(grid->world, &grid->main, err) != 0 ||
-        dtrain_stream_create(grid->world, &grid->background, err) != 0 ||
-        compute_open(&grid->compute, grid->world, type, err) != 0)
+        compute_open(&grid->compute, grid->world, options->type, err) != 0)
         return -1;
+    grid->moves = (struct dtrain_tp){
+        .comm = grid->tp,
+        .stream = grid->main,
+        .compute = grid->compute->stream,
+        .type = options->type,
+        .is_sequence = options->sequence_parallel,
+    };
     return dtrain_memory_alloc(grid->world, STAGING_BYTES, &grid->staging, err);
 }
 
 void grid_settle(struct grid *grid)
 {
-    if (grid->background != NULL)
-        dtrain_stream_synchronize(grid->background, NULL);
     if (grid->main != NULL)
         dtrain_stream_synchronize(grid->main, NULL);
     if (grid->compute != NULL && grid->compute->stream != NULL)
@@ -57,12 +61,20 @@ int grid_close(struct grid *grid, struct dtrain_error *err)
     if (grid->staging != NULL)
         dtrain_memory_free(grid->world, grid->staging);
     compute_close(grid->compute);
-    if (grid->background != NULL && dtrain_stream_destroy(grid->background, err) != 0)
-        rc = -1;
-    if (grid->main != NULL && dtrain_stream_destroy(grid->main, rc == 0 ? err : NULL) != 0)
-        rc = -1;
+    if (grid->main != NULL)
+        rc = dtrain_stream_destroy(grid->main, err);
     *grid = (struct grid){0};
     return rc;
+}
+
+struct dtrain_stream *grid_stream(const struct grid *grid)
+{
+    return grid->compute->stream != NULL ? grid->compute->stream : grid->main;
+}
+
+int grid_follow(struct grid *grid, struct dtrain_error *err)
+{
+    return grid->compute->stream != NULL ? 0 : dtrain_stream_synchronize(grid->main, err);
 }
 
 bool grid_is_first(const struct grid *grid)
@@ -118,12 +130,12 @@ static int broadcast(struct grid *grid, struct dtrain_comm *comm, size_t bytes, 
     return compute_follow(grid->compute, grid->main, err);
 }
 
-/* Along pp to (0, 0, *), along dp to (0, *, *), along tp to all; other groups carry what is overwritten. */
+/* Along one axis after the other; groups that do not have it yet carry what is overwritten. */
 static int share_piece(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err)
 {
     if (compute_copy_in(grid->compute, grid->staging, host, bytes, err) != 0 ||
         broadcast(grid, grid->pp, bytes, err) != 0 || broadcast(grid, grid->dp, bytes, err) != 0 ||
-        broadcast(grid, grid->tp, bytes, err) != 0)
+        broadcast(grid, grid->cp, bytes, err) != 0 || broadcast(grid, grid->tp, bytes, err) != 0)
         return -1;
     return compute_copy_out(grid->compute, host, grid->staging, bytes, err);
 }
@@ -148,7 +160,8 @@ int grid_agree(struct grid *grid, int rc, struct dtrain_error *err)
 
     if (grid_reduce_values(grid, grid->tp, &worst, 1, DTRAIN_MIN, &later) != 0 ||
         grid_reduce_values(grid, grid->pp, &worst, 1, DTRAIN_MIN, &later) != 0 ||
-        grid_reduce_values(grid, grid->dp, &worst, 1, DTRAIN_MIN, &later) != 0 || (rc == 0 && worst != 0)) {
+        grid_reduce_values(grid, grid->dp, &worst, 1, DTRAIN_MIN, &later) != 0 ||
+        grid_reduce_values(grid, grid->cp, &worst, 1, DTRAIN_MIN, &later) != 0 || (rc == 0 && worst != 0)) {
         if (rc == 0)
             *err = later;
         return -1;

@@ -1,35 +1,43 @@
 /*
  * grid.h - this rank's place in the step and what it talks through: a
- * communicator for each axis and two streams. Communication on the main stream
- * comes after what was computed before it and before what is computed later;
- * nothing waits for it but the device (compute.h). Gradients travel on the
- * background stream while computing goes on.
+ * communicator for each axis and a stream. Communication on it comes after what
+ * was computed before it and before what is computed later; nothing waits for it
+ * but the device (compute.h). What the library moves beside computing (buckets of
+ * gradients, the pipeline's transfers) has streams of the library's.
  */
 #ifndef TRAIN_GRID_H
 #define TRAIN_GRID_H
 
 #include "compute.h"
-#include "dtrain.h"
+#include "dtrain_tp.h"
 #include "shape.h"
 
 struct grid {
     struct dtrain_world *world; /* borrowed */
     struct compute *compute;
     struct layout layout;
-    struct dtrain_comm *tp, *pp, *dp;
-    struct dtrain_stream *main, *background;
-    void *staging; /* device memory for what travels from host to host */
+    struct dtrain_comm *tp, *pp, *dp, *cp;
+    struct dtrain_stream *main;
+    struct dtrain_tp moves; /* what tensor parallel layers move through */
+    void *staging;          /* device memory for what travels from host to host */
 };
 
 /* Starts *grid. Refuses a world with axes that this program has no use for; every rank finds the same. */
 int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
 
-/* Gets what a run of this type needs. The caller ends it with grid_close(), also after a failure. */
-int grid_open(struct grid *grid, enum dtrain_type type, struct dtrain_error *err);
+/* Gets what a run of these options needs. The caller ends it with grid_close(), also after a failure. */
+int grid_open(struct grid *grid, const struct options *options, struct dtrain_error *err);
 int grid_close(struct grid *grid, struct dtrain_error *err);
 
 /* Waits until nothing queued uses any memory, whether it failed or not. */
 void grid_settle(struct grid *grid);
+
+/*
+ * Where work of the library's for the device is queued, in the order of operations; then grid_follow(),
+ * before what is computed or read next.
+ */
+struct dtrain_stream *grid_stream(const struct grid *grid);
+int grid_follow(struct grid *grid, struct dtrain_error *err);
 
 bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, writes and speaks */
 

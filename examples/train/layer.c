@@ -1,27 +1,14 @@
 #include "layer.h"
 
-void layer_bind(struct layer *layer, const struct model *model, size_t index)
-{
-    for (int i = 0; i < LAYER_PARAMETERS; i++) {
-        layer->w[i] = model_weight(model, parameter_of_layer(index, i));
-        layer->g[i] = model_gradient(model, parameter_of_layer(index, i));
-    }
-}
-
-static size_t probabilities_size(const struct shape *shape)
-{
-    return shape->sequences * shape->local_heads * shape->seq * shape->seq;
-}
-
 void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const struct shape *shape)
 {
-    size_t t = shape->rows, full = t * shape->hidden, part = t * shape->local_hidden;
+    size_t t = shape->own.count, full = t * shape->hidden, part = shape->rows * shape->local_hidden;
 
     kept->norm1 = memory_values(memory, full);
     kept->mean1 = memory_mains(memory, t);
     kept->rstd1 = memory_mains(memory, t);
-    kept->qkv = memory_values(memory, 3 * part);
-    kept->probabilities = memory_values(memory, probabilities_size(shape));
+    kept->qkv = memory_values(memory, context_qkv_size(shape));
+    kept->probabilities = memory_values(memory, context_probabilities_size(shape));
     kept->mixed = memory_values(memory, part);
     kept->middle = memory_values(memory, full);
     kept->norm2 = memory_values(memory, full);
@@ -29,130 +16,143 @@ void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const s
     kept->rstd2 = memory_mains(memory, t);
     kept->wide = memory_values(memory, 4 * part);
     kept->active = memory_values(memory, 4 * part);
-    kept->out = memory_values(memory, full);
+}
+
+void layer_flow_allocate(struct layer_flow *flow, struct memory *memory, const struct region *region)
+{
+    const struct shape *shape = region->shape;
+    size_t part = shape->rows * shape->local_hidden;
+
+    flow->dwide = memory_values(memory, 4 * part);
+    flow->dqkv = memory_values(memory, 3 * part);
+    if (!region->splits_backward)
+        return;
+    flow->dout = memory_values(memory, shape->own.count * shape->hidden);
+    flow->dmiddle = memory_values(memory, shape->own.count * shape->hidden);
 }
 
 void layer_scratch_allocate(struct layer_scratch *scratch, struct memory *memory, const struct shape *shape)
 {
-    size_t part = shape->rows * shape->local_hidden;
-
-    scratch->dwide = memory_values(memory, 4 * part);
-    scratch->dnorm = memory_values(memory, shape->rows * shape->hidden);
-    scratch->dmixed = memory_values(memory, part);
-    scratch->dqkv = memory_values(memory, 3 * part);
-    scratch->dprobabilities = memory_values(memory, probabilities_size(shape));
+    scratch->dnorm = memory_values(memory, shape->own.count * shape->hidden);
+    scratch->dmixed = memory_values(memory, shape->rows * shape->local_hidden);
+    scratch->dprobabilities = memory_values(memory, context_probabilities_size(shape));
+    context_allocate(&scratch->context, memory, shape);
 }
 
-/* A weight matrix [in, out] as this rank holds it. */
-struct product {
-    enum layer_parameter weight, bias;
-    size_t in, out;
-};
+/* ---- The parts ---------------------------------------------------------------- */
 
-static struct product qkv_product(const struct shape *shape)
+static size_t parameter_of(const struct layer *layer, enum layer_parameter which)
 {
-    return (struct product){LAYER_QKV_WEIGHT, LAYER_QKV_BIAS, shape->hidden, 3 * shape->local_hidden};
+    return parameter_of_layer(layer->index, which);
 }
 
-static struct product projection_product(const struct shape *shape)
+static struct linear linear_of(const struct layer *layer, enum layer_parameter weight, size_t in, size_t out)
 {
-    return (struct product){LAYER_PROJECTION_WEIGHT, LAYER_PROJECTION_BIAS, shape->local_hidden,
-                            shape->hidden};
+    /* A bias follows its weight. */
+    return (struct linear){
+        .in = in,
+        .out = out,
+        .model = layer->model,
+        .weight = parameter_of(layer, weight),
+        .bias = parameter_of(layer, weight + 1),
+    };
 }
 
-static struct product wide_product(const struct shape *shape)
+static struct linear qkv_of(const struct layer *layer)
 {
-    return (struct product){LAYER_WIDE_WEIGHT, LAYER_WIDE_BIAS, shape->hidden, 4 * shape->local_hidden};
+    const struct shape *shape = layer->region->shape;
+
+    return linear_of(layer, LAYER_QKV_WEIGHT, shape->hidden, 3 * shape->local_hidden);
 }
 
-static struct product narrow_product(const struct shape *shape)
+static struct linear projection_of(const struct layer *layer)
 {
-    return (struct product){LAYER_NARROW_WEIGHT, LAYER_NARROW_BIAS, 4 * shape->local_hidden, shape->hidden};
+    const struct shape *shape = layer->region->shape;
+
+    return linear_of(layer, LAYER_PROJECTION_WEIGHT, shape->local_hidden, shape->hidden);
 }
 
-/* out[T, out] = x[T, in] w[in, out] */
-static void multiply(const struct layer *layer, const struct product *p, void *out, const void *x)
+static struct linear wide_of(const struct layer *layer)
 {
-    struct compute *c = layer->grid->compute;
-    struct matmul shape = {MATMUL_NN, layer->shape->rows, p->out, p->in, false};
+    const struct shape *shape = layer->region->shape;
 
-    c->ops->matmul(c, &shape, out, x, layer->w[p->weight]);
+    return linear_of(layer, LAYER_WIDE_WEIGHT, shape->hidden, 4 * shape->local_hidden);
 }
 
-/* dx[T, in] = d[T, out] w^T, dw += x^T d, dbias += column sums of d. */
-static void multiply_backward(const struct layer *layer, const struct product *p, void *dx, const void *x,
-                              const void *d)
+static struct linear narrow_of(const struct layer *layer)
 {
-    struct compute *c = layer->grid->compute;
-    size_t rows = layer->shape->rows;
-    struct matmul to_x = {MATMUL_NT, rows, p->in, p->out, false};
-    struct matmul to_w = {MATMUL_TN, p->in, p->out, rows, true};
+    const struct shape *shape = layer->region->shape;
 
-    c->ops->bias_gradient(c, layer->g[p->bias], d, rows, p->out);
-    c->ops->matmul(c, &to_w, layer->g[p->weight], x, d);
-    c->ops->matmul(c, &to_x, dx, d, layer->w[p->weight]);
+    return linear_of(layer, LAYER_NARROW_WEIGHT, 4 * shape->local_hidden, shape->hidden);
 }
 
-static void column_parallel(const struct layer *layer, const struct product *p, void *out, const void *x)
+/* The bias follows the gain. */
+static void norm_forward(const struct layer *layer, enum layer_parameter gain, void *out, void *mean,
+                         void *rstd, const void *x)
 {
-    struct compute *c = layer->grid->compute;
+    const struct shape *shape = layer->region->shape;
+    struct compute *c = layer->region->grid->compute;
 
-    multiply(layer, p, out, x);
-    c->ops->bias_add(c, out, layer->w[p->bias], layer->shape->rows, p->out);
+    c->ops->norm_forward(c, out, mean, rstd, x, model_weight(layer->model, parameter_of(layer, gain)),
+                         model_weight(layer->model, parameter_of(layer, gain + 1)), shape->own.count,
+                         shape->hidden);
 }
 
-/* The conjugate of the forward's identity: every rank's part of dx is summed. */
-static int column_parallel_backward(const struct layer *layer, const struct product *p, void *dx,
-                                    const void *x, const void *d, struct dtrain_error *err)
+static int norm_backward(const struct layer *layer, enum layer_parameter gain, void *d, const void *x,
+                         const void *mean, const void *rstd, struct dtrain_error *err)
 {
-    multiply_backward(layer, p, dx, x, d);
-    return grid_reduce(layer->grid, layer->grid->tp, dx, layer->shape->rows * p->in,
-                       layer->grid->compute->type, DTRAIN_SUM, err);
-}
+    const struct shape *shape = layer->region->shape;
+    struct compute *c = layer->region->grid->compute;
+    void *dgain, *dbias;
 
-/* out = residual + sum over ranks of x w + bias */
-static int row_parallel(const struct layer *layer, const struct product *p, void *out, const void *x,
-                        const void *residual, struct dtrain_error *err)
-{
-    struct compute *c = layer->grid->compute;
-    size_t rows = layer->shape->rows;
-
-    multiply(layer, p, out, x);
-    if (grid_reduce(layer->grid, layer->grid->tp, out, rows * p->out, c->type, DTRAIN_SUM, err) != 0)
+    if (model_gradient(layer->model, parameter_of(layer, gain), &dgain, err) != 0 ||
+        model_gradient(layer->model, parameter_of(layer, gain + 1), &dbias, err) != 0)
         return -1;
-    c->ops->bias_add(c, out, layer->w[p->bias], rows, p->out);
-    c->ops->add(c, out, residual, rows * p->out);
+    c->ops->norm_backward(c, d, dgain, dbias, layer->scratch->dnorm, x, mean, rstd,
+                          model_weight(layer->model, parameter_of(layer, gain)), shape->own.count,
+                          shape->hidden);
     return 0;
 }
 
-static struct attention attention_shape(const struct shape *shape)
+/* out += residual */
+static void add_residual(const struct layer *layer, void *out, const void *residual)
 {
-    return (struct attention){shape->sequences, shape->seq, shape->local_heads, shape->head_size};
+    const struct shape *shape = layer->region->shape;
+    struct compute *c = layer->region->grid->compute;
+
+    c->ops->add(c, out, residual, shape->own.count * shape->hidden);
 }
+
+/* ---- Forward --------------------------------------------------------------------- */
 
 static int attention_forward(const struct layer *layer, struct layer_kept *kept, struct dtrain_error *err)
 {
-    struct compute *c = layer->grid->compute;
-    struct attention attention = attention_shape(layer->shape);
-    struct product qkv = qkv_product(layer->shape), projection = projection_product(layer->shape);
+    const struct context *context = &layer->scratch->context;
+    struct linear qkv = qkv_of(layer), projection = projection_of(layer);
 
-    c->ops->norm_forward(c, kept->norm1, kept->mean1, kept->rstd1, kept->x, layer->w[LAYER_NORM1_GAIN],
-                         layer->w[LAYER_NORM1_BIAS], layer->shape->rows, layer->shape->hidden);
-    column_parallel(layer, &qkv, kept->qkv, kept->norm1);
-    c->ops->attention_forward(c, &attention, kept->mixed, kept->probabilities, kept->qkv);
-    return row_parallel(layer, &projection, kept->middle, kept->mixed, kept->x, err);
+    norm_forward(layer, LAYER_NORM1_GAIN, kept->norm1, kept->mean1, kept->rstd1, kept->x);
+    if (linear_column_forward(layer->region, &qkv, context_product(context, kept->qkv), kept->norm1, err) !=
+            0 ||
+        context_forward(layer->region, context, kept->mixed, kept->probabilities, kept->qkv, err) != 0 ||
+        linear_row_forward(layer->region, &projection, kept->middle, kept->mixed, err) != 0)
+        return -1;
+    add_residual(layer, kept->middle, kept->x);
+    return 0;
 }
 
 static int mlp_forward(const struct layer *layer, struct layer_kept *kept, struct dtrain_error *err)
 {
-    struct compute *c = layer->grid->compute;
-    struct product wide = wide_product(layer->shape), narrow = narrow_product(layer->shape);
+    struct compute *c = layer->region->grid->compute;
+    struct linear wide = wide_of(layer), narrow = narrow_of(layer);
 
-    c->ops->norm_forward(c, kept->norm2, kept->mean2, kept->rstd2, kept->middle, layer->w[LAYER_NORM2_GAIN],
-                         layer->w[LAYER_NORM2_BIAS], layer->shape->rows, layer->shape->hidden);
-    column_parallel(layer, &wide, kept->wide, kept->norm2);
-    c->ops->gelu_forward(c, kept->active, kept->wide, layer->shape->rows * wide.out);
-    return row_parallel(layer, &narrow, kept->out, kept->active, kept->middle, err);
+    norm_forward(layer, LAYER_NORM2_GAIN, kept->norm2, kept->mean2, kept->rstd2, kept->middle);
+    if (linear_column_forward(layer->region, &wide, kept->wide, kept->norm2, err) != 0)
+        return -1;
+    c->ops->gelu_forward(c, kept->active, kept->wide, layer->region->shape->rows * wide.out);
+    if (linear_row_forward(layer->region, &narrow, kept->out, kept->active, err) != 0)
+        return -1;
+    add_residual(layer, kept->out, kept->middle);
+    return 0;
 }
 
 int layer_forward(const struct layer *layer, struct layer_kept *kept, const void *x, struct dtrain_error *err)
@@ -163,48 +163,69 @@ int layer_forward(const struct layer *layer, struct layer_kept *kept, const void
     return mlp_forward(layer, kept, err);
 }
 
-/* d: gradient of out -> gradient of middle */
-static int mlp_backward(const struct layer *layer, const struct layer_kept *kept, void *d,
-                        struct dtrain_error *err)
-{
-    struct compute *c = layer->grid->compute;
-    const struct layer_scratch *s = layer->scratch;
-    struct product wide = wide_product(layer->shape), narrow = narrow_product(layer->shape);
+/* ---- Backward --------------------------------------------------------------------- */
 
-    multiply_backward(layer, &narrow, s->dwide, kept->active, d);
-    c->ops->gelu_backward(c, s->dwide, s->dwide, kept->wide, layer->shape->rows * wide.out);
-    if (column_parallel_backward(layer, &wide, s->dnorm, kept->norm2, s->dwide, err) != 0)
+/* For the weights' part, before d becomes the gradient of what is further up. */
+static int keep(const struct layer *layer, void *to, const void *d, struct dtrain_error *err)
+{
+    const struct shape *shape = layer->region->shape;
+    struct compute *c = layer->region->grid->compute;
+
+    if (!layer->region->splits_backward)
+        return 0;
+    return compute_copy(c, to, d, shape->own.count * shape->hidden * dtrain_type_size(c->type), err);
+}
+
+/* d: gradient of out -> gradient of middle */
+static int mlp_backward(const struct layer *layer, const struct layer_kept *kept,
+                        const struct layer_flow *flow, void *d, struct dtrain_error *err)
+{
+    struct compute *c = layer->region->grid->compute;
+    struct linear wide = wide_of(layer), narrow = narrow_of(layer);
+
+    if (keep(layer, flow->dout, d, err) != 0 ||
+        linear_row_backward(layer->region, &narrow, flow->dwide, kept->active, d, err) != 0)
         return -1;
-    c->ops->norm_backward(c, d, layer->g[LAYER_NORM2_GAIN], layer->g[LAYER_NORM2_BIAS], s->dnorm,
-                          kept->middle, kept->mean2, kept->rstd2, layer->w[LAYER_NORM2_GAIN],
-                          layer->shape->rows, layer->shape->hidden);
-    return 0;
+    c->ops->gelu_backward(c, flow->dwide, flow->dwide, kept->wide, layer->region->shape->rows * wide.out);
+    if (linear_column_backward(layer->region, &wide, layer->scratch->dnorm, kept->norm2, flow->dwide, err) !=
+        0)
+        return -1;
+    return norm_backward(layer, LAYER_NORM2_GAIN, d, kept->middle, kept->mean2, kept->rstd2, err);
 }
 
 /* d: gradient of middle -> gradient of x */
-static int attention_backward(const struct layer *layer, const struct layer_kept *kept, void *d,
-                              struct dtrain_error *err)
+static int attention_backward(const struct layer *layer, const struct layer_kept *kept,
+                              const struct layer_flow *flow, void *d, struct dtrain_error *err)
 {
-    struct compute *c = layer->grid->compute;
     const struct layer_scratch *s = layer->scratch;
-    struct attention attention = attention_shape(layer->shape);
-    struct product qkv = qkv_product(layer->shape), projection = projection_product(layer->shape);
+    struct linear qkv = qkv_of(layer), projection = projection_of(layer);
 
-    multiply_backward(layer, &projection, s->dmixed, kept->mixed, d);
-    c->ops->attention_backward(c, &attention, s->dqkv, s->dprobabilities, s->dmixed, kept->qkv,
-                               kept->probabilities);
-    if (column_parallel_backward(layer, &qkv, s->dnorm, kept->norm1, s->dqkv, err) != 0)
+    if (keep(layer, flow->dmiddle, d, err) != 0 ||
+        linear_row_backward(layer->region, &projection, s->dmixed, kept->mixed, d, err) != 0 ||
+        context_backward(layer->region, &s->context, flow->dqkv, s->dprobabilities, s->dmixed, kept->qkv,
+                         kept->probabilities, err) != 0 ||
+        linear_column_backward(layer->region, &qkv, s->dnorm, kept->norm1, flow->dqkv, err) != 0)
         return -1;
-    c->ops->norm_backward(c, d, layer->g[LAYER_NORM1_GAIN], layer->g[LAYER_NORM1_BIAS], s->dnorm, kept->x,
-                          kept->mean1, kept->rstd1, layer->w[LAYER_NORM1_GAIN], layer->shape->rows,
-                          layer->shape->hidden);
-    return 0;
+    return norm_backward(layer, LAYER_NORM1_GAIN, d, kept->x, kept->mean1, kept->rstd1, err);
 }
 
-int layer_backward(const struct layer *layer, const struct layer_kept *kept, void *d,
-                   struct dtrain_error *err)
+int layer_backward(const struct layer *layer, const struct layer_kept *kept, const struct layer_flow *flow,
+                   void *d, struct dtrain_error *err)
 {
-    if (mlp_backward(layer, kept, d, err) != 0)
+    if (mlp_backward(layer, kept, flow, d, err) != 0)
         return -1;
-    return attention_backward(layer, kept, d, err);
+    return attention_backward(layer, kept, flow, d, err);
+}
+
+int layer_backward_weights(const struct layer *layer, const struct layer_kept *kept,
+                           const struct layer_flow *flow, struct dtrain_error *err)
+{
+    struct linear qkv = qkv_of(layer), projection = projection_of(layer);
+    struct linear wide = wide_of(layer), narrow = narrow_of(layer);
+
+    if (linear_row_weights(layer->region, &narrow, kept->active, flow->dout, err) != 0 ||
+        linear_column_weights(layer->region, &wide, kept->norm2, flow->dwide, err) != 0 ||
+        linear_row_weights(layer->region, &projection, kept->mixed, flow->dmiddle, err) != 0)
+        return -1;
+    return linear_column_weights(layer->region, &qkv, kept->norm1, flow->dqkv, err);
 }

@@ -36,6 +36,11 @@ void *memory_mains(struct memory *memory, size_t count)
     return allocate(memory, count, dtrain_type_size(memory->compute->main));
 }
 
+void *memory_bytes(struct memory *memory, size_t count)
+{
+    return allocate(memory, count, 1);
+}
+
 double *memory_doubles(struct memory *memory, size_t count)
 {
     return allocate(memory, count, sizeof(double));

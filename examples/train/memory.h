@@ -18,6 +18,7 @@ struct memory {
 
 void *memory_values(struct memory *memory, size_t count); /* of the run's type */
 void *memory_mains(struct memory *memory, size_t count);  /* of its main type */
+void *memory_bytes(struct memory *memory, size_t count);
 double *memory_doubles(struct memory *memory, size_t count);
 int32_t *memory_integers(struct memory *memory, size_t count);
 

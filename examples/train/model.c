@@ -4,123 +4,180 @@
 
 #include "error.h"
 
-/* Tensors start at multiples of a cache line in the narrowest type. */
-enum { ALIGN_ELEMENTS = 32 };
-
-static size_t align(size_t elements)
-{
-    return (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
-}
-
 static void place_tensors(struct model *model, const struct shape *shape)
 {
-    for (size_t i = model->count; i-- > 0;) {
+    for (size_t i = 0; i < model->count; i++) {
         struct tensor *tensor = &model->tensors[i];
 
         tensor->slice = parameter_slice(&model->parameters[i], shape->layout.tp);
         tensor->count = tensor->slice.rows * tensor->slice.cols;
         tensor->held = model->parameters[i].stage == shape->layout.pp.rank;
-        tensor->offset = model->elements;
-        if (tensor->held)
-            model->elements += align(tensor->count);
+        tensor->place = model->held_count;
+        model->held_count += tensor->held;
     }
 }
 
-static int list_tensors(struct model *model, const struct shape *shape, struct dtrain_error *err)
+int model_create(struct model *model, struct grid *grid, const struct shape *shape, struct dtrain_error *err)
 {
-    model->count = parameter_count(shape);
+    *model = (struct model){.grid = grid, .memory.compute = grid->compute, .count = parameter_count(shape)};
     model->parameters = calloc(model->count, sizeof(*model->parameters));
     model->tensors = calloc(model->count, sizeof(*model->tensors));
-    if (model->parameters == NULL || model->tensors == NULL)
+    model->held = calloc(model->count, sizeof(*model->held));
+    model->own = calloc(model->count, sizeof(*model->own));
+    if (model->parameters == NULL || model->tensors == NULL || model->held == NULL || model->own == NULL)
         return error_memory(err, model->count * sizeof(*model->parameters), "the list of parameters");
     parameter_list(model->parameters, shape);
     place_tensors(model, shape);
     return 0;
 }
 
-static bool is_rounded(const struct model *model)
+/* Groups of hyperparameters: the matrices, and what does not decay. */
+static struct dtrain_parameter describe(const struct model *model, size_t index)
 {
-    return model->compute->type != model->compute->main;
+    const struct parameter *parameter = &model->parameters[index];
+
+    return (struct dtrain_parameter){
+        .name = parameter->name,
+        .count = model->tensors[index].count,
+        .type = model->grid->compute->type,
+        .gradient_type = model->grid->compute->main,
+        .flags = parameter->split == SPLIT_NONE ? 0 : DTRAIN_PARAMETER_TP_SHARD,
+        .group = parameter->decay ? 0 : 1,
+    };
 }
 
-static int allocate(struct model *model, struct dtrain_error *err)
+static int open_dp(struct model *model, const struct options *options, struct dtrain_error *err)
 {
-    for (int i = 0; i < MODEL_SAVED_PARTS; i++)
-        model->parts[i] = memory_mains(&model->memory, model->elements);
-    model->gradients = memory_mains(&model->memory, model->elements);
-    model->weights = model->parts[MODEL_WEIGHTS];
-    if (is_rounded(model))
-        model->weights = memory_values(&model->memory, model->elements);
-    return memory_check(&model->memory, err);
+    struct dtrain_dp_options how = {.holds_storage = true, .zero_stage = options->zero};
+    struct dtrain_parameter *list = calloc(model->held_count, sizeof(*list));
+    int rc;
+
+    if (list == NULL)
+        return error_memory(err, model->held_count * sizeof(*list), "the list of parameters");
+    for (size_t i = 0; i < model->count; i++) {
+        if (model->tensors[i].held)
+            list[model->tensors[i].place] = describe(model, i);
+    }
+    rc = dtrain_dp_create(&model->dp, model->grid->world, list, model->held_count, &how, err);
+    free(list);
+    return rc;
 }
 
-void model_round(const struct model *model)
+static void find_values(struct model *model)
 {
-    if (is_rounded(model))
-        model->compute->ops->cast(model->compute, model->weights, model->parts[MODEL_WEIGHTS],
-                                  model->elements);
+    size_t size = dtrain_type_size(model->grid->compute->type);
+
+    for (size_t i = 0; i < model->count; i++) {
+        const struct tensor *tensor = &model->tensors[i];
+
+        if (!tensor->held)
+            continue;
+        model->own[tensor->place] = dtrain_dp_value(model->dp, tensor->place);
+        model->held[tensor->place] =
+            (struct dtrain_pp_parameter){model->own[tensor->place], tensor->count * size};
+    }
+    model_use(model, NULL);
+}
+
+static size_t largest(const struct model *model)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < model->count; i++) {
+        if (model->tensors[i].held && model->tensors[i].count > most)
+            most = model->tensors[i].count;
+    }
+    return most;
 }
 
 static int initialise(struct model *model, uint64_t seed, struct dtrain_error *err)
 {
-    enum dtrain_type type = model->compute->main;
-    size_t bytes = model->elements * dtrain_type_size(type);
-    void *host = calloc(1, bytes);
-    int rc;
+    enum dtrain_type type = model->grid->compute->main;
+    size_t bytes = largest(model) * dtrain_type_size(type);
+    void *host = malloc(bytes);
+    int rc = 0;
 
     if (host == NULL)
         return error_memory(err, bytes, "the initial weights");
-    for (size_t i = 0; i < model->count; i++) {
-        const struct tensor *tensor = &model->tensors[i];
-
-        if (tensor->held)
-            parameter_initialise(&model->parameters[i], &tensor->slice, seed, type,
-                                 compute_at(host, type, tensor->offset));
+    for (size_t i = 0; rc == 0 && i < model->count; i++) {
+        if (!model->tensors[i].held)
+            continue;
+        parameter_initialise(&model->parameters[i], &model->tensors[i].slice, seed, type, host);
+        rc = model_import(model, i, DTRAIN_ZERO_WEIGHT, host, err);
     }
-    rc = compute_copy_in(model->compute, model->parts[MODEL_WEIGHTS], host, bytes, err);
-    model_round(model);
     free(host);
     return rc;
 }
 
-int model_create(struct model *model, struct compute *compute, const struct shape *shape, uint64_t seed,
-                 struct dtrain_error *err)
+int model_open(struct model *model, const struct options *options, struct dtrain_error *err)
 {
-    *model = (struct model){.compute = compute, .memory.compute = compute};
-    if (list_tensors(model, shape, err) != 0 || allocate(model, err) != 0)
+    if (open_dp(model, options, err) != 0 || dtrain_zero_create(&model->zero, model->dp, err) != 0)
         return -1;
-    return initialise(model, seed, err);
+    model->lends_gradients = options->zero == 2;
+    find_values(model);
+    model->transit = memory_mains(&model->memory, largest(model));
+    if (memory_check(&model->memory, err) != 0)
+        return -1;
+    return initialise(model, options->seed, err);
 }
 
 void model_destroy(struct model *model)
 {
+    dtrain_zero_destroy(model->zero);
+    dtrain_dp_destroy(model->dp);
     memory_clear(&model->memory);
     free(model->parameters);
     free(model->tensors);
+    free(model->held);
+    free(model->own);
     *model = (struct model){0};
+}
+
+void model_use(struct model *model, void *const *values)
+{
+    model->values = values != NULL ? values : model->own;
 }
 
 void *model_weight(const struct model *model, size_t index)
 {
-    return compute_at(model->weights, model->compute->type, model->tensors[index].offset);
+    return model->values[model->tensors[index].place];
 }
 
-void *model_gradient(const struct model *model, size_t index)
+int model_gradient(const struct model *model, size_t index, void **gradient, struct dtrain_error *err)
 {
-    return compute_at(model->gradients, model->compute->main, model->tensors[index].offset);
+    struct grid *grid = model->grid;
+
+    if (dtrain_dp_gradient(model->dp, model->tensors[index].place, grid_stream(grid), gradient, err) != 0)
+        return -1;
+    /* Not without need: what moves on the stream goes on beside the products. */
+    return model->lends_gradients ? grid_follow(grid, err) : 0;
 }
 
-void *model_part(const struct model *model, enum model_part part, size_t index)
+static size_t state_bytes(const struct model *model, size_t index)
 {
-    return compute_at(model->parts[part], model->compute->main, model->tensors[index].offset);
+    return model->tensors[index].count * dtrain_type_size(model->grid->compute->main);
 }
 
-void *model_copy(const struct model *model, size_t index)
+int model_export(const struct model *model, size_t index, enum dtrain_zero_part part, void *host,
+                 struct dtrain_error *err)
 {
-    return is_rounded(model) ? model_weight(model, index) : NULL;
+    struct grid *grid = model->grid;
+
+    if (dtrain_zero_export(model->zero, model->tensors[index].place, part, model->transit, grid_stream(grid),
+                           err) != 0 ||
+        grid_follow(grid, err) != 0)
+        return -1;
+    return compute_copy_out(grid->compute, host, model->transit, state_bytes(model, index), err);
 }
 
-size_t model_end_of(const struct model *model, size_t index)
+int model_import(const struct model *model, size_t index, enum dtrain_zero_part part, const void *host,
+                 struct dtrain_error *err)
 {
-    return model->tensors[index].offset + align(model->tensors[index].count);
+    struct grid *grid = model->grid;
+
+    if (compute_copy_in(grid->compute, model->transit, host, state_bytes(model, index), err) != 0 ||
+        dtrain_zero_import(model->zero, model->tensors[index].place, part, model->transit, grid_stream(grid),
+                           err) != 0)
+        return -1;
+    return grid_follow(grid, err);
 }

@@ -1,58 +1,62 @@
 /*
  * model.h - the slices of the weights that this rank holds, with their
- * gradients and AdamW's two moments: flat buffers of the same layout. All are of
- * the run's main type; where that is not the type that layers compute in, a
- * fifth holds the weights rounded to it.
- *
- * The tensors lie in reverse order of registration, which is about the order
- * in which the backward completes their gradients. So the complete ones are
- * always a prefix of the flat buffer, and a bucket is a range of it.
+ * gradients and AdamW's state. They lie in the library's buckets (dtrain_dp.h):
+ * values of the run's type, gradients of its main type, and the state, with the
+ * weights that are updated, where the ZeRO stage has it.
  */
 #ifndef TRAIN_MODEL_H
 #define TRAIN_MODEL_H
 
-#include "compute.h"
+#include "dtrain_dp.h"
+#include "dtrain_pp.h"
+#include "grid.h"
 #include "memory.h"
 #include "parameter.h"
 
-enum model_part { MODEL_WEIGHTS, MODEL_FIRST_MOMENT, MODEL_SECOND_MOMENT, MODEL_SAVED_PARTS };
-
 struct tensor {
     struct slice slice; /* of the parameter with the same index */
-    size_t offset;      /* elements from the start of each flat buffer */
     size_t count;       /* elements */
+    size_t place;       /* among those that are held */
     bool held;          /* by this rank's stage */
 };
 
 struct model {
-    struct compute *compute;
+    struct grid *grid; /* borrowed */
     struct memory memory;
     struct parameter *parameters; /* of all stages */
     struct tensor *tensors;       /* beside them */
     size_t count;                 /* of both */
-    size_t elements;              /* of each flat buffer */
-    void *parts[MODEL_SAVED_PARTS];
-    void *gradients;
-    void *weights; /* that layers see, of the run's type: parts[MODEL_WEIGHTS], or rounded from it */
+    struct dtrain_dp *dp;
+    struct dtrain_zero *zero;
+    struct dtrain_pp_parameter *held; /* values, in places */
+    size_t held_count;
+    void *const *values;  /* by place: those that layers see, see model_use() */
+    void **own;           /* the newest ones */
+    bool lends_gradients; /* ZeRO 2: see dtrain_dp_gradient() */
+    void *transit;        /* room for the largest tensor, main */
 };
 
-/* With the initial weights. The caller ends it with model_destroy(), also after a failure. */
-int model_create(struct model *model, struct compute *compute, const struct shape *shape, uint64_t seed,
-                 struct dtrain_error *err);
+/* The list of tensors. The caller ends it with model_destroy(), also after a failure. */
+int model_create(struct model *model, struct grid *grid, const struct shape *shape, struct dtrain_error *err);
+/* Collective: their memory, with the initial weights. */
+int model_open(struct model *model, const struct options *options, struct dtrain_error *err);
 void model_destroy(struct model *model);
 
-/* After the master weights were changed by another than compute->ops->adamw: rounds them again. */
-void model_round(const struct model *model);
+/* Layers see these values, by place, from now on: an older version in PipeDream's backward. NULL: the newest.
+ */
+void model_use(struct model *model, void *const *values);
 
-/* In device memory; the tensor is held. The weight is of the run's type, the others are main. */
+/* In device memory; the tensor is held. The gradient's place may change from pass to pass (dtrain_dp.h). */
 void *model_weight(const struct model *model, size_t index);
-void *model_gradient(const struct model *model, size_t index);
-void *model_part(const struct model *model, enum model_part part, size_t index);
+int model_gradient(const struct model *model, size_t index, void **gradient, struct dtrain_error *err);
 
-/* Where adamw is to round the tensor's weights to; NULL where there is no such copy. */
-void *model_copy(const struct model *model, size_t index);
-
-/* Elements of the flat buffer up to the end of the tensor: all those registered after it, and itself. */
-size_t model_end_of(const struct model *model, size_t index);
+/*
+ * A part of a held tensor's state, whole on this rank: from and to host memory, of main type. Export is
+ * collective over the tensor's data parallel ranks.
+ */
+int model_export(const struct model *model, size_t index, enum dtrain_zero_part part, void *host,
+                 struct dtrain_error *err);
+int model_import(const struct model *model, size_t index, enum dtrain_zero_part part, const void *host,
+                 struct dtrain_error *err);
 
 #endif

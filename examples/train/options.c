@@ -8,7 +8,19 @@
 
 #include "error.h"
 
-enum kind { KIND_SIZE, KIND_STEPS, KIND_COUNT, KIND_REAL, KIND_SEED, KIND_TYPE, KIND_TEXT, KIND_FLAG };
+enum kind {
+    KIND_SIZE,
+    KIND_STEPS,
+    KIND_COUNT,
+    KIND_CHUNKS,
+    KIND_ZERO,
+    KIND_REAL,
+    KIND_SEED,
+    KIND_TYPE,
+    KIND_SCHEDULE,
+    KIND_TEXT,
+    KIND_FLAG,
+};
 
 /* One row an option; it feeds getopt_long() and --help. */
 static const struct row {
@@ -31,6 +43,14 @@ static const struct row {
      "number of the last step, also after --resume (200)"},
     {"type", KIND_TYPE, offsetof(struct options, type), "TYPE",
      "float32, float64 or bfloat16; bfloat16 keeps its weights in float32, too (float32)"},
+    {"schedule", KIND_SCHEDULE, offsetof(struct options, schedule), "NAME",
+     "of the pipeline: 1f1b, gpipe, interleaved, zb-h1 or pipedream (1f1b)"},
+    {"chunks", KIND_CHUNKS, offsetof(struct options, chunks), "N",
+     "parts of the model in each stage, with --schedule=interleaved (1)"},
+    {"zero", KIND_ZERO, offsetof(struct options, zero), "N",
+     "ZeRO: 1 shards AdamW's state over dp, 2 the gradients, too (0)"},
+    {"sequence-parallel", KIND_FLAG, offsetof(struct options, sequence_parallel), NULL,
+     "tp ranks split the rows where they would hold copies"},
     {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
@@ -46,15 +66,25 @@ static const struct row {
 /* getopt_long() returns FIRST_VALUE and a row's index; were they all alike, no prefix would be ambiguous. */
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), FIRST_VALUE = 256 };
 
-static const struct type_name {
+/* The words that an option takes. */
+struct word {
     const char *name;
-    enum dtrain_type type;
-} types[] = {
+    int value;
+};
+
+static const struct word types[] = {
     {"float32", DTRAIN_FLOAT32},
     {"float64", DTRAIN_FLOAT64},
     {"bfloat16", DTRAIN_BFLOAT16},
 };
-enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
+static const struct word schedules[] = {
+    {"1f1b", DTRAIN_PP_1F1B},   {"gpipe", DTRAIN_PP_GPIPE},         {"interleaved", DTRAIN_PP_INTERLEAVED},
+    {"zb-h1", DTRAIN_PP_ZB_H1}, {"pipedream", DTRAIN_PP_PIPEDREAM},
+};
+enum {
+    TYPE_COUNT = sizeof(types) / sizeof(types[0]),
+    SCHEDULE_COUNT = sizeof(schedules) / sizeof(schedules[0])
+};
 
 static const struct options defaults = {
     .data = "/usr/share/common-licenses/GPL-3",
@@ -66,6 +96,8 @@ static const struct options defaults = {
     .microbatches = 4,
     .steps = 200,
     .type = DTRAIN_FLOAT32,
+    .schedule = DTRAIN_PP_1F1B,
+    .chunks = 1,
     .lr = 0.001,
     .seed = 1,
 };
@@ -108,24 +140,54 @@ static int parse_seed(uint64_t *to, const struct row *row, const char *text, str
     return 0;
 }
 
+static const struct word *find_word(const struct word *words, int count, const char *text)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(words[i].name, text) == 0)
+            return &words[i];
+    }
+    return NULL;
+}
+
 static int parse_type(enum dtrain_type *to, const struct row *row, const char *text, struct dtrain_error *err)
 {
-    for (int i = 0; i < TYPE_COUNT; i++) {
-        if (strcmp(types[i].name, text) == 0) {
-            *to = types[i].type;
-            return 0;
-        }
+    const struct word *word = find_word(types, TYPE_COUNT, text);
+
+    if (word == NULL)
+        return error_set(err, "--%s=%s: expected float32, float64 or bfloat16", row->name, text);
+    *to = (enum dtrain_type)word->value;
+    return 0;
+}
+
+static int parse_schedule(enum dtrain_pp_kind *to, const struct row *row, const char *text,
+                          struct dtrain_error *err)
+{
+    const struct word *word = find_word(schedules, SCHEDULE_COUNT, text);
+
+    if (word == NULL)
+        return error_set(err, "--%s=%s: expected 1f1b, gpipe, interleaved, zb-h1 or pipedream", row->name,
+                         text);
+    *to = (enum dtrain_pp_kind)word->value;
+    return 0;
+}
+
+static const char *name_of(const struct word *words, int count, int value)
+{
+    for (int i = 0; i < count; i++) {
+        if (words[i].value == value)
+            return words[i].name;
     }
-    return error_set(err, "--%s=%s: expected float32, float64 or bfloat16", row->name, text);
+    return "?";
 }
 
 const char *options_type_name(enum dtrain_type type)
 {
-    for (int i = 0; i < TYPE_COUNT; i++) {
-        if (types[i].type == type)
-            return types[i].name;
-    }
-    return "?";
+    return name_of(types, TYPE_COUNT, (int)type);
+}
+
+const char *options_schedule_name(enum dtrain_pp_kind schedule)
+{
+    return name_of(schedules, SCHEDULE_COUNT, (int)schedule);
 }
 
 static int parse_text(const char **to, const struct row *row, const char *text, struct dtrain_error *err)
@@ -148,12 +210,18 @@ static int parse_value(struct options *options, const struct row *row, const cha
         return parse_integer(to, row, text, 1, OPTIONS_STEPS_MAX, err);
     case KIND_COUNT:
         return parse_integer(to, row, text, 0, OPTIONS_STEPS_MAX, err);
+    case KIND_CHUNKS:
+        return parse_integer(to, row, text, 1, DTRAIN_PP_CHUNKS_MAX, err);
+    case KIND_ZERO:
+        return parse_integer(to, row, text, 0, 2, err);
     case KIND_REAL:
         return parse_real(to, row, text, err);
     case KIND_SEED:
         return parse_seed(to, row, text, err);
     case KIND_TYPE:
         return parse_type(to, row, text, err);
+    case KIND_SCHEDULE:
+        return parse_schedule(to, row, text, err);
     case KIND_TEXT:
         return parse_text(to, row, text, err);
     case KIND_FLAG:
@@ -189,6 +257,32 @@ static int parse_all(struct options *options, const struct option *longs, int ar
     return 0;
 }
 
+/* What a schedule cannot be joined with. */
+static int check_schedule(const struct options *options, struct dtrain_error *err)
+{
+    const char *schedule = options_schedule_name(options->schedule);
+    bool is_interleaved = options->schedule == DTRAIN_PP_INTERLEAVED;
+
+    if (is_interleaved && options->chunks < 2)
+        return error_set(err, "--schedule=interleaved: expected --chunks of 2 or more, too");
+    if (!is_interleaved && options->chunks > 1)
+        return error_set(err,
+                         "--chunks=%d: a stage has one part of the model under --schedule=%s: use "
+                         "--schedule=interleaved",
+                         options->chunks, schedule);
+    if (options->zero == 2 && (is_interleaved || options->schedule == DTRAIN_PP_ZB_H1))
+        return error_set(err,
+                         "--zero=2 reduces all gradients of a stage after each backward, of which "
+                         "--schedule=%s has several under way: use --zero=1",
+                         schedule);
+    if (options->clip > 0 && options->schedule == DTRAIN_PP_PIPEDREAM)
+        return error_set(err,
+                         "--clip=%g: stages update at different times under --schedule=pipedream, so "
+                         "that the whole gradient has no norm: leave it out",
+                         options->clip);
+    return 0;
+}
+
 int options_parse(struct options *options, int argc, char **argv, struct dtrain_error *err)
 {
     struct option longs[ROW_COUNT + 1] = {{0}};
@@ -204,7 +298,7 @@ int options_parse(struct options *options, int argc, char **argv, struct dtrain_
         return -1;
     if (options->save_every > 0 && options->save == NULL)
         return error_set(err, "--save-every=%d: expected --save=FILE too", options->save_every);
-    return 0;
+    return check_schedule(options, err);
 }
 
 static void print_row(FILE *out, const struct row *row)
@@ -212,7 +306,7 @@ static void print_row(FILE *out, const struct row *row)
     char name[40];
 
     snprintf(name, sizeof(name), "--%s%s%s", row->name, row->value ? "=" : "", row->value ? row->value : "");
-    fprintf(out, "  %-18s  %s\n", name, row->help);
+    fprintf(out, "  %-20s  %s\n", name, row->help);
 }
 
 void options_print_help(FILE *out)
@@ -223,6 +317,7 @@ void options_print_help(FILE *out)
     for (int i = 0; i < ROW_COUNT; i++)
         print_row(out, &rows[i]);
     fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train\n"
+          "--dtrain-cp splits the tokens of each sequence, too.\n"
           "A resumed run repeats --seed, --batch and --lr of the first one, or goes on with others.\n"
           "Exit status: 0, 1 after a failure, 2 for a wrong option.\n",
           out);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "dtrain.h"
+#include "dtrain_pp.h"
 
 /* Bound of every size: batch * heads * seq * seq stays below 2^60, the rows of a matrix below BLAS's 2^31. */
 #define OPTIONS_SIZE_MAX (1 << 15)
@@ -27,6 +27,10 @@ struct options {
     int steps;             /* number of the last step, also after --resume */
     int save_every;        /* also save after every so many steps; 0: only at the end */
     enum dtrain_type type; /* float32, float64 or bfloat16 */
+    enum dtrain_pp_kind schedule;
+    int chunks;             /* of the model that a stage holds; more than 1 with interleaved only */
+    int zero;               /* ZeRO stage: 0, 1 or 2 */
+    bool sequence_parallel; /* tp ranks split the rows outside of sharded products */
     double lr;
     double clip; /* largest norm of the gradient; 0: not clipped */
     uint64_t seed;
@@ -37,8 +41,9 @@ struct options {
 /* Fills *options from the defaults and argv, whose strings it borrows. */
 int options_parse(struct options *options, int argc, char **argv, struct dtrain_error *err);
 
-/* As --type takes it. */
+/* As --type and --schedule take them. */
 const char *options_type_name(enum dtrain_type type);
+const char *options_schedule_name(enum dtrain_pp_kind schedule);
 
 void options_print_help(FILE *out);
 

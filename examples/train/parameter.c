@@ -58,7 +58,7 @@ static void list_layer(struct parameter *list, const struct shape *shape, size_t
             .split = row->split,
             .initial = row->initial,
             .deviation = row->feeds_residual ? deviation / sqrt(2.0 * (double)shape->layers) : deviation,
-            .stage = (int)(layer / shape->stage_layers),
+            .stage = shape_stage_of(shape, layer),
             .decay = row->rows > 0,
         };
         snprintf(p->name, sizeof(p->name), "layer.%zu.%s", layer, row->name);
@@ -104,13 +104,12 @@ size_t parameter_total(const struct parameter *list, size_t count)
 /* Only the vocabulary's rows may not divide; the others were refused by shape_make(). */
 static void slice_rows(struct slice *slice, size_t rows, struct axis tp)
 {
-    size_t parts = (size_t)tp.size;
+    struct dtrain_tp_shard shard = {0};
 
-    slice->rows = (rows + parts - 1) / parts;
-    slice->first_row = slice->rows * (size_t)tp.rank;
-    slice->real_rows = 0;
-    if (slice->first_row < rows)
-        slice->real_rows = rows - slice->first_row < slice->rows ? rows - slice->first_row : slice->rows;
+    (void)dtrain_tp_shard(rows, tp.size, tp.rank, 1, DTRAIN_TP_PADDED, &shard, NULL);
+    slice->first_row = shard.first;
+    slice->rows = shard.padded;
+    slice->real_rows = shard.count;
 }
 
 struct slice parameter_slice(const struct parameter *parameter, struct axis tp)

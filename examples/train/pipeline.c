@@ -1,51 +1,99 @@
 #include "pipeline.h"
 
-/* The two transfers of an action with one neighbour; those that there are go as one operation. */
-static int exchange(struct stage *stage, int peer, void *send, void *receive, struct dtrain_error *err)
-{
-    size_t count = stage->shape->rows * stage->shape->hidden, n = 0;
-    enum dtrain_type type = stage->grid->compute->type;
-    struct dtrain_transfer transfers[2];
+#include "error.h"
+#include "optimizer.h"
 
-    if (send != NULL)
-        transfers[n++] = (struct dtrain_transfer){true, peer, type, count, send};
-    if (receive != NULL)
-        transfers[n++] = (struct dtrain_transfer){false, peer, type, count, receive};
-    return grid_transfer(stage->grid, transfers, n, err);
+/* ---- Callbacks --------------------------------------------------------------------- */
+
+typedef int stage_work(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err);
+
+/* The pipeline's stream before and after the work's operations; on CPUs they are done when they return. */
+static int perform(const struct dtrain_pp_work *work, stage_work *perform_work, struct dtrain_error *err)
+{
+    struct pipeline *pipeline = work->context;
+    struct compute *c = pipeline->stage->grid->compute;
+
+    if (c->stream != NULL && compute_follow(c, work->stream, err) != 0)
+        return -1;
+    if (perform_work(pipeline->stage, work, err) != 0)
+        return -1;
+    return compute_precede(c, work->stream, err);
 }
 
-static int exchange_next(struct stage *stage, const struct action *action, struct dtrain_error *err)
+static int forward(const struct dtrain_pp_work *work, struct dtrain_error *err)
 {
-    void *send = action->forward >= 0 ? stage_slot(stage, action->forward)->out : NULL;
-    void *receive = action->backward >= 0 ? stage->d : NULL;
-
-    return exchange(stage, stage->shape->layout.pp.rank + 1, send, receive, err);
+    return perform(work, stage_forward, err);
 }
 
-static int exchange_previous(struct stage *stage, const struct action *action, struct dtrain_error *err)
+static int backward(const struct dtrain_pp_work *work, struct dtrain_error *err)
 {
-    void *send = action->backward >= 0 ? stage->d : NULL;
-    void *receive = action->forward >= 0 ? stage_slot(stage, action->forward)->in : NULL;
-
-    return exchange(stage, stage->shape->layout.pp.rank - 1, send, receive, err);
+    return perform(work, stage_backward, err);
 }
 
-static int perform(struct stage *stage, const struct action *action, struct dtrain_error *err)
+static int backward_weights(const struct dtrain_pp_work *work, struct dtrain_error *err)
 {
-    switch (action->kind) {
-    case ACTION_FORWARD:
-        return stage_forward(stage, action->forward, err);
-    case ACTION_BACKWARD:
-        return stage_backward(stage, action->backward, err);
-    case ACTION_NEXT:
-        return exchange_next(stage, action, err);
-    case ACTION_PREVIOUS:
-        break;
-    }
-    return exchange_previous(stage, action, err);
+    return perform(work, stage_backward_weights, err);
 }
 
-/* The last stage knows its share's loss: the mean over dp, then the one stage that has it over pp. */
+static int update_weights(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err)
+{
+    const struct pipeline *pipeline = work->context;
+
+    return optimizer_step(stage->model, pipeline->options, err);
+}
+
+static int update(const struct dtrain_pp_work *work, struct dtrain_error *err)
+{
+    return perform(work, update_weights, err);
+}
+
+/* ---- The pipeline ------------------------------------------------------------------ */
+
+static struct dtrain_pp_options options_of(struct pipeline *pipeline, const struct model *model,
+                                           const struct shape *shape)
+{
+    const struct options *options = pipeline->options;
+
+    return (struct dtrain_pp_options){
+        .kind = options->schedule,
+        .microbatches = options->microbatches,
+        .chunks = options->chunks,
+        .layers = options->layers,
+        .type = options->type,
+        .shape = {.rank = 2, .dims = {shape->own.count, shape->hidden}},
+        .forward = forward,
+        .backward = backward,
+        .backward_weight = options->schedule == DTRAIN_PP_ZB_H1 ? backward_weights : NULL,
+        .update = options->schedule == DTRAIN_PP_PIPEDREAM ? update : NULL,
+        .parameters = model->held,
+        .parameter_count = model->held_count,
+        .context = pipeline,
+    };
+}
+
+int pipeline_create(struct pipeline *pipeline, const struct model *model, const struct shape *shape,
+                    const struct options *options, int *slots, struct dtrain_error *err)
+{
+    struct dtrain_pp_options pp;
+    struct dtrain_pp_info info;
+
+    *pipeline = (struct pipeline){.options = options};
+    pp = options_of(pipeline, model, shape);
+    if (dtrain_pp_create(model->grid->world, &pp, &pipeline->pp, err) != 0)
+        return -1;
+    dtrain_pp_info(pipeline->pp, &info);
+    *slots = info.slots;
+    return 0;
+}
+
+void pipeline_destroy(struct pipeline *pipeline)
+{
+    dtrain_pp_destroy(pipeline->pp);
+    *pipeline = (struct pipeline){0};
+}
+
+/* The last stage knows its share's losses: their sum over dp and cp, then the one stage that has it over pp.
+ */
 static int reduce_loss(struct stage *stage, double *loss, struct dtrain_error *err)
 {
     const struct shape *shape = stage->shape;
@@ -54,22 +102,33 @@ static int reduce_loss(struct stage *stage, double *loss, struct dtrain_error *e
     *loss = 0;
     if (shape_is_last_stage(shape) && head_loss(&stage->head, loss, err) != 0)
         return -1;
-    *loss /= (double)(shape->rows * (size_t)shape->microbatches);
-    if (grid_reduce_values(grid, grid->dp, loss, 1, DTRAIN_AVG, err) != 0)
+    if (grid_reduce_values(grid, grid->cp, loss, 1, DTRAIN_SUM, err) != 0 ||
+        grid_reduce_values(grid, grid->dp, loss, 1, DTRAIN_SUM, err) != 0 ||
+        grid_reduce_values(grid, grid->pp, loss, 1, DTRAIN_SUM, err) != 0)
         return -1;
-    return grid_reduce_values(grid, grid->pp, loss, 1, DTRAIN_SUM, err);
+    *loss /= (double)shape->batch * (double)shape->seq;
+    return 0;
 }
 
-int pipeline_run(const struct schedule *schedule, struct stage *stage, const struct batch *batch,
-                 double *loss, struct dtrain_error *err)
+static int run_step(struct pipeline *pipeline, struct stage *stage, const struct batch *batch,
+                    struct dtrain_error *err)
 {
-    if (stage_start(stage, batch, err) != 0)
+    if (stage_start(stage, batch, err) != 0 || dtrain_pp_run(pipeline->pp, err) != 0)
         return -1;
-    for (size_t i = 0; i < schedule->count; i++) {
-        if (perform(stage, &schedule->actions[i], err) != 0)
-            return -1;
+    return gradients_end_step(stage->gradients, err);
+}
+
+int pipeline_run(struct pipeline *pipeline, struct stage *stage, const struct batch *batch, double *loss,
+                 struct dtrain_error *err)
+{
+    struct dtrain_error why = {""};
+
+    pipeline->stage = stage;
+    if (run_step(pipeline, stage, batch, &why) != 0) {
+        /* Those who wait for this rank on other axes get the same reason. */
+        (void)dtrain_comms_revoke(stage->grid->world, why.text, NULL);
+        return error_set(err, "%s", why.text);
     }
-    if (gradients_finish(stage->gradients, err) != 0)
-        return -1;
+    model_use(stage->model, NULL);
     return reduce_loss(stage, loss, err);
 }

@@ -11,19 +11,30 @@ static size_t step_rows(const struct shape *shape)
     return (size_t)shape->microbatches * shape->rows;
 }
 
+/* ---- Memory -------------------------------------------------------------------- */
+
+static int allocate_slot_lists(struct slot *slot, size_t layers, struct dtrain_error *err)
+{
+    slot->kept = calloc(layers, sizeof(*slot->kept));
+    slot->flow = calloc(layers, sizeof(*slot->flow));
+    if (slot->kept == NULL || slot->flow == NULL)
+        return error_memory(err, layers * sizeof(*slot->kept), "a microbatch's activations");
+    return 0;
+}
+
 static int allocate_lists(struct stage *stage, struct dtrain_error *err)
 {
-    size_t layers = stage->shape->stage_layers;
+    const struct shape *shape = stage->shape;
+    size_t tokens = 2 * step_rows(shape);
 
-    stage->layers = calloc(layers, sizeof(*stage->layers));
     stage->slots = calloc(stage->slot_count, sizeof(*stage->slots));
-    stage->host = calloc(2 * step_rows(stage->shape), sizeof(*stage->host));
-    if (stage->layers == NULL || stage->slots == NULL || stage->host == NULL)
-        return error_memory(err, layers * sizeof(*stage->layers), "the layers of a stage");
+    stage->host = calloc(tokens, sizeof(*stage->host));
+    stage->whole = calloc(2 * shape->seq, sizeof(*stage->whole));
+    if (stage->slots == NULL || stage->host == NULL || stage->whole == NULL)
+        return error_memory(err, tokens * sizeof(*stage->host), "the tokens of a step");
     for (size_t i = 0; i < stage->slot_count; i++) {
-        stage->slots[i].kept = calloc(layers, sizeof(*stage->slots[i].kept));
-        if (stage->slots[i].kept == NULL)
-            return error_memory(err, layers * sizeof(*stage->slots[i].kept), "a microbatch's activations");
+        if (allocate_slot_lists(&stage->slots[i], shape->chunk_layers, err) != 0)
+            return -1;
     }
     return 0;
 }
@@ -31,69 +42,75 @@ static int allocate_lists(struct stage *stage, struct dtrain_error *err)
 static void allocate_slot(struct stage *stage, struct slot *slot)
 {
     const struct shape *shape = stage->shape;
+    size_t count = shape->own.count * shape->hidden;
 
-    slot->in = memory_values(&stage->memory, shape->rows * shape->hidden);
-    for (size_t i = 0; i < shape->stage_layers; i++)
+    for (size_t i = 0; i < shape->chunk_layers; i++) {
         layer_kept_allocate(&slot->kept[i], &stage->memory, shape);
-    slot->out = slot->kept[shape->stage_layers - 1].out;
+        if (i + 1 < shape->chunk_layers)
+            slot->kept[i].out = memory_values(&stage->memory, count);
+        if (stage->region.splits_backward)
+            layer_flow_allocate(&slot->flow[i], &stage->memory, &stage->region);
+    }
+    if (shape_is_first_stage(shape)) {
+        slot->in = memory_values(&stage->memory, count);
+        slot->d = memory_values(&stage->memory, count);
+    }
+    if (shape_is_last_stage(shape)) {
+        slot->out = memory_values(&stage->memory, count);
+        head_kept_allocate(&slot->head, &stage->memory, shape);
+    }
 }
 
 static int allocate_buffers(struct stage *stage, struct dtrain_error *err)
 {
     const struct shape *shape = stage->shape;
 
+    region_allocate(&stage->region, &stage->memory);
     layer_scratch_allocate(&stage->scratch, &stage->memory, shape);
-    stage->d = memory_values(&stage->memory, shape->rows * shape->hidden);
+    if (!stage->region.splits_backward)
+        layer_flow_allocate(&stage->flow, &stage->memory, &stage->region);
     stage->tokens = memory_integers(&stage->memory, 2 * step_rows(shape));
     for (size_t i = 0; i < stage->slot_count; i++)
         allocate_slot(stage, &stage->slots[i]);
     if (shape_is_last_stage(shape))
-        head_allocate(&stage->head, stage->grid, shape, &stage->memory);
+        head_allocate(&stage->head, &stage->region, stage->model, &stage->memory);
     return memory_check(&stage->memory, err);
 }
 
-static void bind_layers(struct stage *stage)
-{
-    for (size_t i = 0; i < stage->shape->stage_layers; i++) {
-        struct layer *layer = &stage->layers[i];
-
-        *layer = (struct layer){.grid = stage->grid, .shape = stage->shape, .scratch = &stage->scratch};
-        layer_bind(layer, stage->model, stage->shape->first_layer + i);
-    }
-}
-
-int stage_create(struct stage *stage, struct grid *grid, const struct shape *shape, struct model *model,
-                 struct gradients *gradients, int slots, struct dtrain_error *err)
+int stage_create(struct stage *stage, const struct shape *shape, struct model *model,
+                 struct gradients *gradients, const struct options *options, int slots,
+                 struct dtrain_error *err)
 {
     *stage = (struct stage){
-        .grid = grid,
+        .grid = model->grid,
         .shape = shape,
         .model = model,
         .gradients = gradients,
-        .memory.compute = grid->compute,
+        .memory.compute = model->grid->compute,
+        .region = {.grid = model->grid,
+                   .shape = shape,
+                   .splits_backward = options->schedule == DTRAIN_PP_ZB_H1},
         .slot_count = (size_t)slots,
     };
-    if (allocate_lists(stage, err) != 0 || allocate_buffers(stage, err) != 0)
+    if (allocate_lists(stage, err) != 0)
         return -1;
-    bind_layers(stage);
-    return 0;
+    return allocate_buffers(stage, err);
 }
 
 void stage_destroy(struct stage *stage)
 {
     memory_clear(&stage->memory);
-    for (size_t i = 0; stage->slots != NULL && i < stage->slot_count; i++)
+    for (size_t i = 0; stage->slots != NULL && i < stage->slot_count; i++) {
         free(stage->slots[i].kept);
+        free(stage->slots[i].flow);
+    }
     free(stage->slots);
-    free(stage->layers);
     free(stage->host);
+    free(stage->whole);
     *stage = (struct stage){0};
 }
 
-struct slot *stage_slot(struct stage *stage, int microbatch)
-{
-    return &stage->slots[(size_t)microbatch % stage->slot_count];
-}
+/* ---- Tokens -------------------------------------------------------------------- */
 
 static int32_t *tokens_of(const struct stage *stage, int microbatch)
 {
@@ -105,6 +122,25 @@ static int32_t *labels_of(const struct stage *stage, int microbatch)
     return tokens_of(stage, microbatch) + step_rows(stage->shape);
 }
 
+/* This rank's tokens of a sequence. */
+static void draw_sequence(struct stage *stage, const struct batch *batch, uint64_t index, int32_t *tokens,
+                          int32_t *labels)
+{
+    const struct shape *shape = stage->shape;
+    size_t n = 0;
+
+    data_sequence(batch->data, batch->seed, batch->step, index, shape->seq, stage->whole,
+                  stage->whole + shape->seq);
+    for (int run = 0; run < shape->tokens.runs; run++) {
+        size_t first = shape->tokens.run[run].first;
+
+        for (size_t i = 0; i < shape->tokens.run[run].count; i++, n++) {
+            tokens[n] = stage->whole[first + i];
+            labels[n] = stage->whole[shape->seq + first + i];
+        }
+    }
+}
+
 static void draw(struct stage *stage, const struct batch *batch, int microbatch)
 {
     const struct shape *shape = stage->shape;
@@ -112,8 +148,8 @@ static void draw(struct stage *stage, const struct batch *batch, int microbatch)
     int32_t *tokens = stage->host + (size_t)microbatch * shape->rows, *labels = tokens + step_rows(shape);
 
     for (size_t i = 0; i < shape->sequences; i++)
-        data_sequence(batch->data, batch->seed, batch->step, first + i, shape->seq, tokens + i * shape->seq,
-                      labels + i * shape->seq);
+        draw_sequence(stage, batch, first + i, tokens + i * shape->tokens.count,
+                      labels + i * shape->tokens.count);
 }
 
 /* The first and the last stage draw the same sequences by themselves; nothing is sent. */
@@ -131,68 +167,158 @@ static int load_tokens(struct stage *stage, const struct batch *batch, struct dt
 
 int stage_start(struct stage *stage, const struct batch *batch, struct dtrain_error *err)
 {
-    gradients_start(stage->gradients);
+    if (gradients_start_step(stage->gradients, err) != 0)
+        return -1;
     if (shape_is_last_stage(stage->shape))
         head_start(&stage->head);
     return load_tokens(stage, batch, err);
 }
 
-int stage_forward(struct stage *stage, int microbatch, struct dtrain_error *err)
-{
-    const struct shape *shape = stage->shape;
-    struct slot *slot = stage_slot(stage, microbatch);
-    const void *x = slot->in;
+/* ---- Work ------------------------------------------------------------------------ */
 
-    if (shape_is_first_stage(shape) &&
-        embedding_forward(stage->grid, shape, stage->model, slot->in, tokens_of(stage, microbatch), err) != 0)
+static size_t layer_count(const struct stage *stage, const struct dtrain_pp_work *work)
+{
+    return stage->shape->chunk[work->chunk].count;
+}
+
+static struct layer layer_at(const struct stage *stage, const struct dtrain_pp_work *work, size_t i)
+{
+    return (struct layer){
+        .region = &stage->region,
+        .model = stage->model,
+        .scratch = &stage->scratch,
+        .index = stage->shape->chunk[work->chunk].first + i,
+    };
+}
+
+static const struct layer_flow *flow_at(const struct stage *stage, const struct slot *slot, size_t i)
+{
+    return stage->region.splits_backward ? &slot->flow[i] : &stage->flow;
+}
+
+static bool is_first(const struct dtrain_pp_work *work)
+{
+    return work->model_stage == 0;
+}
+
+static bool is_last(const struct stage *stage, const struct dtrain_pp_work *work)
+{
+    return work->model_stage == stage->shape->layout.pp.size * stage->shape->chunks - 1;
+}
+
+/* The chunk's input: what came, or what the embedding makes. */
+static int embed(struct stage *stage, const struct dtrain_pp_work *work, const void **x,
+                 struct dtrain_error *err)
+{
+    struct slot *slot = &stage->slots[work->slot];
+
+    *x = is_first(work) ? slot->in : work->input;
+    if (!is_first(work))
+        return 0;
+    return embedding_forward(&stage->region, stage->model, slot->in, tokens_of(stage, work->microbatch), err);
+}
+
+int stage_forward(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err)
+{
+    struct slot *slot = &stage->slots[work->slot];
+    size_t count = layer_count(stage, work);
+    const void *x;
+
+    model_use(stage->model, work->parameters);
+    if (embed(stage, work, &x, err) != 0)
         return -1;
-    for (size_t i = 0; i < shape->stage_layers; i++) {
-        if (layer_forward(&stage->layers[i], &slot->kept[i], x, err) != 0)
+    for (size_t i = 0; i < count; i++) {
+        struct layer layer = layer_at(stage, work, i);
+        struct layer_kept *kept = &slot->kept[i];
+        void *own = kept->out;
+        int rc;
+
+        if (i + 1 == count)
+            kept->out = is_last(stage, work) ? slot->out : work->output;
+        rc = layer_forward(&layer, kept, x, err);
+        x = kept->out;
+        kept->out = own;
+        if (rc != 0)
             return -1;
-        x = slot->kept[i].out;
     }
-    if (shape_is_last_stage(shape))
-        return head_forward(&stage->head, stage->model, x, labels_of(stage, microbatch), err);
+    if (is_last(stage, work))
+        return head_forward(&stage->head, &slot->head, x, labels_of(stage, work->microbatch), err);
     return 0;
 }
 
-/* Gradients are complete only once the last microbatch has added to them. */
-static int mark_ready(struct stage *stage, int microbatch, size_t index, struct dtrain_error *err)
+/* The gradient of the chunk's output in d: what came, or what the head makes. */
+static int head_part(struct stage *stage, const struct dtrain_pp_work *work, void *d,
+                     struct dtrain_error *err)
 {
-    if (microbatch != stage->shape->microbatches - 1)
-        return 0;
-    return gradients_ready(stage->gradients, index, err);
+    const struct shape *shape = stage->shape;
+    struct compute *c = stage->grid->compute;
+
+    if (is_last(stage, work))
+        return head_backward(&stage->head, &stage->slots[work->slot].head, d, err);
+    return compute_copy(c, d, work->output_gradient,
+                        shape->own.count * shape->hidden * dtrain_type_size(c->type), err);
 }
 
-static int head_part(struct stage *stage, int microbatch, struct dtrain_error *err)
+static int head_ready(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err)
 {
-    if (!shape_is_last_stage(stage->shape))
+    if (!is_last(stage, work))
         return 0;
-    if (head_backward(&stage->head, stage->model, stage->d, err) != 0)
+    return gradients_ready(stage->gradients, work->chunk, parameter_of_head(stage->shape, HEAD_NORM_GAIN),
+                           HEAD_PARAMETERS, err);
+}
+
+static int layer_ready(struct stage *stage, const struct dtrain_pp_work *work, const struct layer *layer,
+                       struct dtrain_error *err)
+{
+    return gradients_ready(stage->gradients, work->chunk, parameter_of_layer(layer->index, LAYER_NORM1_GAIN),
+                           LAYER_PARAMETERS, err);
+}
+
+/* The embedding's part, which needs no input's gradient, and the end of the microbatch. */
+static int end_backward(struct stage *stage, const struct dtrain_pp_work *work, const void *d,
+                        struct dtrain_error *err)
+{
+    if (is_first(work) &&
+        (embedding_backward(&stage->region, stage->model, d, tokens_of(stage, work->microbatch), err) != 0 ||
+         gradients_ready(stage->gradients, work->chunk, PARAMETER_TOKENS, PARAMETER_FIRST_LAYER, err) != 0))
         return -1;
-    return mark_ready(stage, microbatch, parameter_of_head(stage->shape, HEAD_NORM_GAIN), err);
+    return gradients_end_microbatch(stage->gradients, err);
 }
 
-static int embedding_part(struct stage *stage, int microbatch, struct dtrain_error *err)
+int stage_backward(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err)
 {
-    if (!shape_is_first_stage(stage->shape))
-        return 0;
-    embedding_backward(stage->grid, stage->shape, stage->model, stage->d, tokens_of(stage, microbatch));
-    return mark_ready(stage, microbatch, PARAMETER_TOKENS, err);
-}
+    const struct slot *slot = &stage->slots[work->slot];
+    bool is_whole = !stage->region.splits_backward;
+    void *d = is_first(work) ? slot->d : work->input_gradient;
 
-int stage_backward(struct stage *stage, int microbatch, struct dtrain_error *err)
-{
-    const struct slot *slot = stage_slot(stage, microbatch);
-
-    if (head_part(stage, microbatch, err) != 0)
+    model_use(stage->model, work->parameters);
+    if ((is_whole && gradients_start_microbatch(stage->gradients, work->chunk, err) != 0) ||
+        head_part(stage, work, d, err) != 0 || (is_whole && head_ready(stage, work, err) != 0))
         return -1;
-    for (size_t i = stage->shape->stage_layers; i-- > 0;) {
-        size_t first = parameter_of_layer(stage->shape->first_layer + i, LAYER_NORM1_GAIN);
+    for (size_t i = layer_count(stage, work); i-- > 0;) {
+        struct layer layer = layer_at(stage, work, i);
 
-        if (layer_backward(&stage->layers[i], &slot->kept[i], stage->d, err) != 0 ||
-            mark_ready(stage, microbatch, first, err) != 0)
+        if (layer_backward(&layer, &slot->kept[i], flow_at(stage, slot, i), d, err) != 0 ||
+            (is_whole && layer_ready(stage, work, &layer, err) != 0))
             return -1;
     }
-    return embedding_part(stage, microbatch, err);
+    return is_whole ? end_backward(stage, work, d, err) : 0;
+}
+
+int stage_backward_weights(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err)
+{
+    const struct slot *slot = &stage->slots[work->slot];
+
+    if (gradients_start_microbatch(stage->gradients, work->chunk, err) != 0 ||
+        (is_last(stage, work) && head_backward_weights(&stage->head, &slot->head, err) != 0) ||
+        head_ready(stage, work, err) != 0)
+        return -1;
+    for (size_t i = layer_count(stage, work); i-- > 0;) {
+        struct layer layer = layer_at(stage, work, i);
+
+        if (layer_backward_weights(&layer, &slot->kept[i], &slot->flow[i], err) != 0 ||
+            layer_ready(stage, work, &layer, err) != 0)
+            return -1;
+    }
+    return end_backward(stage, work, slot->d, err);
 }

@@ -1,23 +1,25 @@
 /*
- * stage.h - this rank's part of the model: its layers, on the first stage the
- * embedding before them, on the last the head after them. Forward and backward
- * of one microbatch; what a forward leaves stays in a slot until its backward.
+ * stage.h - this rank's part of the model: chunks of layers, on the first stage
+ * the embedding before them, on the last the head after them. Its work on one
+ * microbatch, as the pipeline asks for it (dtrain_pp.h); what a forward leaves
+ * stays in a slot until the microbatch's last piece of work.
  */
 #ifndef TRAIN_STAGE_H
 #define TRAIN_STAGE_H
 
 #include "data.h"
 #include "gradients.h"
-#include "grid.h"
 #include "head.h"
 #include "layer.h"
-#include "model.h"
 
-/* Of one microbatch in flight. */
+/* Of one microbatch and chunk in flight. */
 struct slot {
-    void *in;                /* [T, H] of the stage */
+    void *in;                /* [own, H]: the embedding's output, on the first stage */
+    void *out;               /* [own, H]: the last layer's output, on the last stage */
+    void *d;                 /* [own, H]: the embedding's gradient, on the first stage */
     struct layer_kept *kept; /* of each layer */
-    void *out;               /* [T, H] of the stage: the last layer's */
+    struct layer_flow *flow; /* of each layer, where the backward is split */
+    struct head_kept head;   /* on the last stage */
 };
 
 struct stage {
@@ -26,14 +28,15 @@ struct stage {
     struct model *model;
     struct gradients *gradients;
     struct memory memory;
+    struct region region;
     struct layer_scratch scratch;
-    struct layer *layers;
+    struct layer_flow flow; /* shared, where the backward is not split */
     struct slot *slots;
     size_t slot_count;
     struct head head;
-    void *d;         /* [T, H]: gradient on its way backward through the stage */
     int32_t *tokens; /* [2, microbatches, T]: a step's tokens, then its labels */
     int32_t *host;   /* the same in host memory */
+    int32_t *whole;  /* [2, S]: one sequence's */
 };
 
 /* What a step's microbatches are drawn from. */
@@ -44,19 +47,17 @@ struct batch {
 };
 
 /* Everything given is borrowed. The caller ends it with stage_destroy(), also after a failure. */
-int stage_create(struct stage *stage, struct grid *grid, const struct shape *shape, struct model *model,
-                 struct gradients *gradients, int slots, struct dtrain_error *err);
+int stage_create(struct stage *stage, const struct shape *shape, struct model *model,
+                 struct gradients *gradients, const struct options *options, int slots,
+                 struct dtrain_error *err);
 void stage_destroy(struct stage *stage);
-
-struct slot *stage_slot(struct stage *stage, int microbatch);
 
 /* For a new step: zero gradients and loss, the tokens of all microbatches. */
 int stage_start(struct stage *stage, const struct batch *batch, struct dtrain_error *err);
 
-/* From the slot's `in` (the first stage makes it from tokens) to its `out`, on the last one to the loss. */
-int stage_forward(struct stage *stage, int microbatch, struct dtrain_error *err);
-
-/* From the gradient of `out` in stage->d (the last stage makes it) to that of `in`, in stage->d too. */
-int stage_backward(struct stage *stage, int microbatch, struct dtrain_error *err);
+/* A microbatch's forward; its backward, whole or in two. */
+int stage_forward(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err);
+int stage_backward(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err);
+int stage_backward_weights(struct stage *stage, const struct dtrain_pp_work *work, struct dtrain_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * train.c - trains a small GPT on the bytes of a text, split over the ranks of
- * its job step: tensor, pipeline and data parallel, on the public interface of
+ * its job step: tensor, pipeline, data and context parallel, on the public interface of
  * libdtrain only. For instance: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train
  */
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include "options.h"
 #include "pipeline.h"
 #include "report.h"
-#include "schedule.h"
 #include "shape.h"
 #include "stage.h"
 
@@ -29,7 +28,7 @@ struct run {
     struct data data;
     struct model model;
     struct gradients gradients;
-    struct schedule schedule;
+    struct pipeline pipeline;
     struct stage stage;
     uint64_t step; /* done so far */
 };
@@ -53,18 +52,20 @@ static int common(const struct dtrain_world *world, int rc, struct dtrain_error 
     return rc;
 }
 
-/* What needs memory of this rank only. */
+/* What only this rank needs is agreed upon; the library's objects are made together. */
 static int build(struct run *run, struct dtrain_error *err)
 {
-    const struct shape *shape = &run->shape;
+    const struct options *options = run->options;
+    struct grid *grid = &run->grid;
+    int slots;
 
-    if (model_create(&run->model, run->grid.compute, shape, run->options->seed, err) != 0 ||
-        gradients_create(&run->gradients, &run->grid, &run->model, err) != 0 ||
-        schedule_make(&run->schedule, shape->layout.pp.size, shape->layout.pp.rank, shape->microbatches,
-                      err) != 0)
+    if (grid_agree(grid, model_create(&run->model, grid, &run->shape, err), err) != 0 ||
+        model_open(&run->model, options, err) != 0 ||
+        pipeline_create(&run->pipeline, &run->model, &run->shape, options, &slots, err) != 0)
         return -1;
-    return stage_create(&run->stage, &run->grid, shape, &run->model, &run->gradients, run->schedule.slots,
-                        err);
+    gradients_create(&run->gradients, &run->model, options);
+    return grid_agree(
+        grid, stage_create(&run->stage, &run->shape, &run->model, &run->gradients, options, slots, err), err);
 }
 
 static int prepare(struct run *run, struct dtrain_error *err)
@@ -73,8 +74,7 @@ static int prepare(struct run *run, struct dtrain_error *err)
     struct grid *grid = &run->grid;
 
     if (common(grid->world, shape_make(&run->shape, options, &grid->layout, err), err) != 0 ||
-        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 ||
-        grid_agree(grid, build(run, err), err) != 0)
+        data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 || build(run, err) != 0)
         return -1;
     if (options->save != NULL && checkpoint_check(grid, options->save, err) != 0)
         return -1;
@@ -95,8 +95,8 @@ static int train_step(struct run *run, struct report *report, struct dtrain_erro
     struct batch batch = {&run->data, options->seed, run->step + 1};
     double loss;
 
-    if (pipeline_run(&run->schedule, &run->stage, &batch, &loss, err) != 0 ||
-        optimizer_step(&run->grid, &run->model, options, run->step + 1, err) != 0)
+    if (pipeline_run(&run->pipeline, &run->stage, &batch, &loss, err) != 0 ||
+        (options->schedule != DTRAIN_PP_PIPEDREAM && optimizer_step(&run->model, options, err) != 0))
         return -1;
     run->step++;
     report_step(report, run->step, loss);
@@ -121,9 +121,8 @@ static int train(struct run *run, struct dtrain_error *err)
 
 static void clear(struct run *run)
 {
+    pipeline_destroy(&run->pipeline);
     stage_destroy(&run->stage);
-    schedule_clear(&run->schedule);
-    gradients_destroy(&run->gradients);
     model_destroy(&run->model);
     data_clear(&run->data);
 }
@@ -140,7 +139,7 @@ static int run_in_world(struct dtrain_world *world, const struct options *option
     int rc = common(world, grid_choose(&run.grid, world, err), err);
 
     if (rc == 0)
-        rc = grid_open(&run.grid, options->type, err);
+        rc = grid_open(&run.grid, options, err);
     if (rc == 0)
         rc = prepare(&run, err);
     if (rc == 0)

@@ -64,7 +64,7 @@ says 1 "--data $dir/text has $(stat -c %s "$dir/text") bytes, fewer than the 800
 says 1 "--hidden 15 cannot be split over heads=2: use a multiple of 2" --hidden 15
 says 1 "--batch 5 cannot be split over dp=1 and --microbatches 2: use a multiple of 2" --batch 5
 t_holds "a model that fits nowhere is an error" "$(run --seq 1 --hidden 32768 --layers 32768 2>&1; echo "$?")" \
-  "bytes for the model: use smaller sizes or more ranks
+  "bytes for buffers
 1"
 says 1 "--save $dir: exists and is no regular file" --save "$dir"
 says 1 "--save $dir/no/file: cannot write to its directory" --save "$dir/no/file"

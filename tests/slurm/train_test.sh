@@ -82,7 +82,29 @@ other_sizes() {
   same_as_single "clipped gradients under 2x2x2" 5 "-N4 -n8 --ntasks-per-node=2 --dtrain-tp=2 --dtrain-pp=2" --clip 0.5
   same_as_single "several buckets of gradients under 1x2x2" 3 "-N2 -n4 --ntasks-per-node=2 --dtrain-pp=2" --hidden 256
   same_as_single "float64 under 2x2x2" 5 "-N4 -n8 --ntasks-per-node=2 --dtrain-tp=2 --dtrain-pp=2" --type float64
+  same_as_single "layers that pp=3 does not divide" 3 "-N3 -n3 --ntasks-per-node=1 --dtrain-pp=3" --batch 4
+  same_as_single "tokens over cp=2" 5 "-N2 -n4 --ntasks-per-node=2 --dtrain-tp=2 --dtrain-cp=2"
   same_as_single "another order of the axes" 5 "-N1 -n8 --dtrain-tp=2 --dtrain-pp=2 --dtrain-order=pp-tp-cp-ep-dp"
+}
+
+# ways: each on a real cluster; tests/unit/train_ways_test.c has their combinations on many layouts.
+ways() {
+  local four="-N2 -n4 --ntasks-per-node=2"
+  same_losses() {
+    local name=$1 laid=$2
+    shift 2
+    # shellcheck disable=SC2086  # $laid is a list
+    t_ok "$name runs" step laid $laid "$train" --steps 5 "$@" || cat "$work/laid.err"
+    t_ok "$name: the losses of one process" is_within_limit "$(difference plain laid 5)"
+  }
+  step plain -N1 -n1 "$train" --steps 5
+  same_losses "gpipe" "$four --dtrain-pp=2" --schedule gpipe
+  same_losses "interleaved" "$four --dtrain-pp=2" --schedule interleaved --chunks 2
+  same_losses "zb-h1" "$four --dtrain-pp=4" --schedule zb-h1
+  same_losses "zero 1" "$four --dtrain-tp=1" --zero 1
+  same_losses "zero 2 and sequence parallel" "$four --dtrain-tp=2" --zero 2 --sequence-parallel
+  t_ok "pipedream runs" step laid -N2 --ntasks-per-node=2 --dtrain-pp=4 "$train" --steps 20 --schedule pipedream
+  t_ok "pipedream learns" awk '/^step/ { last = $4 } END { exit !(last < 4.5) }' "$work/laid"
 }
 
 checkpoints() {
@@ -119,10 +141,12 @@ refusals() {
   refused 1 "rank 0: --heads 6 cannot be split over tp=4: use a multiple of 4" -N1 -n4 --dtrain-tp=4 "$train" --heads 6
   # shellcheck disable=SC2086  # $four is two words
   {
-    refused 1 "rank 0: --layers 3 cannot be split over pp=2: use a multiple of 2" $four --dtrain-pp=2 "$train" --layers 3
+    refused 1 "rank 0: --layers 3 cannot be split over pp=4 and --chunks 1: use 4 or more" $four --dtrain-pp=4 "$train" --layers 3
     refused 1 "rank 0: --batch 18 cannot be split over dp=4 and --microbatches 4: use a multiple of 16" $four \
       --dtrain-tp=1 "$train" --batch 18
-    refused 1 "--dtrain-cp=2: this program splits over tp, pp and dp only" $four --dtrain-cp=2 "$train"
+    refused 1 "--dtrain-ep=2: this program has no experts" $four --dtrain-ep=2 "$train"
+    refused 2 "rank 0: --zero=2 reduces all gradients of a stage after each backward" $four --dtrain-pp=2 "$train" \
+      --zero 2 --schedule zb-h1
     refused 1 "rank 0: cannot read --data /no/text: No such file or directory" $four --dtrain-tp=2 "$train" --data /no/text
     refused 1 "rank 0: cannot read checkpoint /no/file: No such file or directory" $four --dtrain-tp=2 \
       "$train" --resume /no/file
@@ -135,6 +159,7 @@ refusals() {
 
 parity
 other_sizes
+ways
 checkpoints
 interrupted_save
 refusals

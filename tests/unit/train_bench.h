@@ -14,20 +14,23 @@ struct bench {
     struct shape shape;
     struct model model;
     struct gradients gradients;
-    struct schedule schedule;
+    struct pipeline pipeline;
     struct stage stage;
     struct data data;
 };
 
-/* 2 layers of width 16, 2 heads, sequences of 8; rc and err as of a library's. bench_close() in any case. */
-int bench_open(struct bench *bench, struct dtrain_world *world, enum dtrain_type type, int batch,
-               int microbatches, struct dtrain_error *err);
+/* 2 layers of width 16, 2 heads, sequences of 8; 1F1B, float32 and the rest as the program's defaults. */
+struct options bench_options(int batch, int microbatches);
+
+/* rc and err as of a library's. bench_close() in any case. */
+int bench_open(struct bench *bench, struct dtrain_world *world, const struct options *options,
+               struct dtrain_error *err);
 void bench_close(struct bench *bench);
 
 /* The loss of one step's forwards and backwards; NAN after a failure. */
 double bench_run(struct bench *bench, struct dtrain_error *err);
 
-/* Steps of AdamW, clipped: the loss of each. */
+/* Steps of AdamW: the loss of each. */
 int bench_train(struct bench *bench, int steps, double *losses, struct dtrain_error *err);
 
 #endif

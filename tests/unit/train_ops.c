@@ -98,15 +98,6 @@ static void *mains(struct call *call, const double *x, size_t n)
     return array(call, call->c->main, x, n);
 }
 
-static int32_t *integers(struct call *call, const int32_t *x, size_t n)
-{
-    int32_t *to = memory_integers(&call->memory, n);
-
-    if (to == NULL || compute_copy_in(call->c, to, x, n * sizeof(*x), NULL) != 0)
-        call->rc = -1;
-    return to;
-}
-
 static void read_array(struct call *call, enum dtrain_type type, double *to, const void *from, size_t n)
 {
     void *host = calloc(n, dtrain_type_size(type));
@@ -251,23 +242,21 @@ static int zero(struct compute *c, const struct ops_dims *dims, const double *in
     return call_end(&call);
 }
 
-static struct ops_size sums_size(const struct ops_dims *dims)
+static struct ops_size sum_size(const struct ops_dims *dims)
 {
-    return (struct ops_size){cells(dims), 2};
+    return (struct ops_size){cells(dims), 1};
 }
 
-/* Each twice, so that adding to what is there shows. */
-static int sums(struct compute *c, const struct ops_dims *dims, const double *in, double *out)
+/* Twice, so that adding to what is there shows. */
+static int sum(struct compute *c, const struct ops_dims *dims, const double *in, double *out)
 {
     struct call call = call_start(c);
     void *x = mains(&call, in, cells(dims));
-    double *to = memory_doubles(&call.memory, 2);
+    double *to = memory_doubles(&call.memory, 1);
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         c->ops->sum(c, to, x, cells(dims));
-        c->ops->sum_of_squares(c, to + 1, x, cells(dims));
-    }
-    if (compute_copy_out(c, out, to, 2 * sizeof(*to), NULL) != 0)
+    if (compute_copy_out(c, out, to, sizeof(*to), NULL) != 0)
         call.rc = -1;
     return call_end(&call);
 }
@@ -331,43 +320,6 @@ static int bias_backward(struct compute *c, const struct ops_dims *dims, const d
     c->ops->bias_gradient(c, row, d, dims->rows, dims->width);
     read_values(&call, din, d, cells(dims));
     read_mains(&call, din + cells(dims), row, dims->width);
-    return call_end(&call);
-}
-
-/* w, m, v (made positive) and g; then w, m, v and the copy after a step. */
-static struct ops_size adamw_size(const struct ops_dims *dims)
-{
-    return (struct ops_size){4 * cells(dims), 4 * cells(dims)};
-}
-
-static int adamw(struct compute *c, const struct ops_dims *dims, const double *in, double *out)
-{
-    struct adamw step = {.lr = 0.1,
-                         .beta1 = 0.9,
-                         .beta2 = 0.95,
-                         .epsilon = 1e-8,
-                         .decay = 0.1,
-                         .correction1 = 0.1,
-                         .correction2 = 0.05,
-                         .gradient_scale = 0.5};
-    struct call call = call_start(c);
-    size_t n = cells(dims);
-    double *squares = calloc(n, sizeof(*squares));
-    void *w, *m, *v, *g, *copy;
-
-    for (size_t i = 0; i < n; i++)
-        squares[i] = in[2 * n + i] * in[2 * n + i];
-    w = mains(&call, in, n);
-    m = mains(&call, in + n, n);
-    v = mains(&call, squares, n);
-    g = mains(&call, in + 3 * n, n);
-    copy = values(&call, NULL, n);
-    free(squares);
-    c->ops->adamw(c, &step, w, m, v, g, copy, n);
-    read_mains(&call, out, w, n);
-    read_mains(&call, out + n, m, n);
-    read_mains(&call, out + 2 * n, v, n);
-    read_values(&call, out + 3 * n, copy, n);
     return call_end(&call);
 }
 
@@ -469,106 +421,6 @@ static int attention_backward(struct compute *c, const struct ops_dims *dims, co
     return call_end(&call);
 }
 
-/* ---- Vocabulary ----------------------------------------------------------------------- */
-
-enum { HELD_FIRST = 10, HELD_REAL = 4, HELD_ROWS = 5 };
-static const struct vocabulary held = {HELD_FIRST, HELD_REAL, HELD_ROWS};
-
-/* From one below what is held to one above. */
-static int32_t *tokens(struct call *call, size_t rows)
-{
-    int32_t *host = calloc(rows, sizeof(*host)), *to;
-
-    for (size_t i = 0; i < rows; i++)
-        host[i] = HELD_FIRST - 1 + (int32_t)(i * i % (HELD_REAL + 2));
-    to = integers(call, host, rows);
-    free(host);
-    return to;
-}
-
-static struct ops_size embedding_size(const struct ops_dims *dims)
-{
-    return (struct ops_size){HELD_ROWS * dims->width, cells(dims)};
-}
-
-static int embedding(struct compute *c, const struct ops_dims *dims, const double *in, double *out)
-{
-    struct call call = call_start(c);
-    void *table = values(&call, in, HELD_ROWS * dims->width), *to = values(&call, NULL, cells(dims));
-
-    c->ops->embedding_forward(c, &held, to, table, tokens(&call, dims->rows), dims->rows, dims->width);
-    read_values(&call, out, to, cells(dims));
-    return call_end(&call);
-}
-
-static int embedding_backward(struct compute *c, const struct ops_dims *dims, const double *in,
-                              const double *dout, double *din)
-{
-    struct call call = call_start(c);
-    void *d = values(&call, dout, cells(dims)), *table = mains(&call, NULL, HELD_ROWS * dims->width);
-
-    (void)in;
-    c->ops->embedding_backward(c, &held, table, d, tokens(&call, dims->rows), dims->rows, dims->width);
-    read_mains(&call, din, table, HELD_ROWS * dims->width);
-    return call_end(&call);
-}
-
-static int32_t *labels(struct call *call, const struct ops_dims *dims)
-{
-    int32_t *host = calloc(dims->rows, sizeof(*host)), *to;
-
-    for (size_t i = 0; i < dims->rows; i++)
-        host[i] = (int32_t)(i * 7 % (dims->width - 1));
-    to = integers(call, host, dims->rows);
-    free(host);
-    return to;
-}
-
-/* On one rank, whose last column is no token; losses[rows], logits become the gradient times scale. */
-static void *loss_run(struct call *call, const struct ops_dims *dims, void *logits, double scale)
-{
-    struct compute *c = call->c;
-    struct vocabulary whole = {0, dims->width - 1, dims->width};
-    void *maximum = mains(call, NULL, dims->rows), *sums = mains(call, NULL, 2 * dims->rows);
-    void *losses = mains(call, NULL, dims->rows);
-    int32_t *targets = labels(call, dims);
-
-    c->ops->loss_maximum(c, &whole, maximum, logits, dims->rows);
-    c->ops->loss_sums(c, &whole, sums, logits, maximum, targets, dims->rows);
-    c->ops->loss_finish(c, &whole, losses, logits, sums, targets, scale, dims->rows);
-    return losses;
-}
-
-static struct ops_size loss_size(const struct ops_dims *dims)
-{
-    return (struct ops_size){cells(dims), 1};
-}
-
-/* The one output is the mean of the losses. */
-static int loss(struct compute *c, const struct ops_dims *dims, const double *in, double *out)
-{
-    struct call call = call_start(c);
-    double *losses = calloc(dims->rows, sizeof(*losses));
-
-    read_mains(&call, losses, loss_run(&call, dims, values(&call, in, cells(dims)), 1), dims->rows);
-    *out = 0;
-    for (size_t i = 0; i < dims->rows; i++)
-        *out += losses[i] / (double)dims->rows;
-    free(losses);
-    return call_end(&call);
-}
-
-static int loss_backward(struct compute *c, const struct ops_dims *dims, const double *in, const double *dout,
-                         double *din)
-{
-    struct call call = call_start(c);
-    void *logits = values(&call, in, cells(dims));
-
-    loss_run(&call, dims, logits, *dout / (double)dims->rows);
-    read_values(&call, din, logits, cells(dims));
-    return call_end(&call);
-}
-
 const struct ops_row ops_rows[] = {
     {"matmul a b", matmul_size, matmul_nn, matmul_nn_backward},
     {"matmul a b^T", matmul_size, matmul_nt, matmul_nt_backward},
@@ -576,14 +428,11 @@ const struct ops_row ops_rows[] = {
     {"add", add_size, add, NULL},
     {"cast", same_size, cast, NULL},
     {"zero", same_size, zero, NULL},
-    {"sums", sums_size, sums, NULL},
+    {"sum", sum_size, sum, NULL},
     {"gelu", same_size, gelu, gelu_backward},
     {"gelu in place", same_size, gelu, gelu_backward_in_place},
     {"bias", bias_size, bias, bias_backward},
-    {"adamw", adamw_size, adamw, NULL},
     {"layer norm", norm_size, norm, norm_backward},
     {"attention", attention_size, attention, attention_backward},
-    {"embedding", embedding_size, embedding, embedding_backward},
-    {"cross-entropy", loss_size, loss, loss_backward},
 };
 const size_t ops_count = sizeof(ops_rows) / sizeof(ops_rows[0]);

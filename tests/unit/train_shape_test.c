@@ -20,7 +20,8 @@ static const struct row rows[] = {
     {3, 60, 6, 3, 1, 3, 3, 3, NULL},
     {4, 64, 6, 16, 4, 4, 1, 1, "--heads 6 cannot be split over tp=4: use a multiple of 4"},
     {4, 62, 8, 16, 4, 1, 1, 1, "--hidden 62 cannot be split over heads=8: use a multiple of 8"},
-    {3, 64, 8, 16, 4, 1, 2, 1, "--layers 3 cannot be split over pp=2: use a multiple of 2"},
+    {3, 64, 8, 16, 4, 1, 2, 1, NULL},
+    {3, 64, 8, 16, 4, 1, 4, 1, "--layers 3 cannot be split over pp=4 and --chunks 1: use 4 or more"},
     {4, 64, 8, 10, 4, 1, 1, 2,
      "--batch 10 cannot be split over dp=2 and --microbatches 4: use a multiple of 8, or other "
      "--microbatches"},
@@ -35,13 +36,14 @@ static struct options options_of(const struct row *row)
         .seq = 8,
         .batch = row->batch,
         .microbatches = row->microbatches,
+        .chunks = 1,
     };
 }
 
 static void check_row(const struct row *row)
 {
     struct options options = options_of(row);
-    struct layout layout = {{row->tp, 0}, {row->pp, 0}, {row->dp, 0}};
+    struct layout layout = {{row->tp, 0}, {row->pp, 0}, {row->dp, 0}, {1, 0}};
     struct shape shape;
     struct dtrain_error err = {""};
     int rc = shape_make(&shape, &options, &layout, &err);
@@ -60,7 +62,7 @@ static void check_batch(void)
     bool once = true;
 
     for (int dp = 0; dp < 4; dp++) {
-        struct layout layout = {{1, 0}, {1, 0}, {4, dp}};
+        struct layout layout = {{1, 0}, {1, 0}, {4, dp}, {1, 0}};
         struct shape shape;
 
         shape_make(&shape, &options, &layout, NULL);
@@ -74,20 +76,50 @@ static void check_batch(void)
     tap_ok(once, "each sequence of the batch is learnt once");
 }
 
+/* With context and sequence parallel: each row of a microbatch is one rank's, at its place in the sequence.
+ */
+static void check_rows(int cp, int tp)
+{
+    struct options options = options_of(&rows[0]);
+    int seen[4 * 8] = {0};
+    bool once = true;
+
+    options.sequence_parallel = true;
+    options.microbatches = 4;
+    for (int i = 0; i < cp * tp; i++) {
+        struct layout layout = {{tp, i % tp}, {1, 0}, {1, 0}, {cp, i / tp}};
+        struct shape shape;
+        size_t end;
+
+        shape_make(&shape, &options, &layout, NULL);
+        end = shape.own.first + shape.own.count;
+        for (size_t row = shape.own.first; row < end;) {
+            struct shape_run run = shape_run_at(&shape, row, end);
+
+            for (size_t k = 0; k < run.count; k++)
+                seen[(row + k) / shape.tokens.count * shape.seq + run.position + k]++;
+            row += run.count;
+        }
+    }
+    for (int i = 0; i < 4 * 8; i++)
+        once = once && seen[i] == 1;
+    tap_ok(once, "cp %d and tp %d split the rows without gap or overlap", cp, tp);
+}
+
 static void check_vocabulary(int tp)
 {
     struct options options = {
-        .layers = 1, .hidden = tp, .heads = tp, .seq = 8, .batch = 1, .microbatches = 1};
+        .layers = 1, .hidden = tp, .heads = tp, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
     size_t next = 0;
     bool follows = true;
 
     for (int rank = 0; rank < tp; rank++) {
-        struct layout layout = {{tp, rank}, {1, 0}, {1, 0}};
+        struct layout layout = {{tp, rank}, {1, 0}, {1, 0}, {1, 0}};
         struct shape shape;
 
         shape_make(&shape, &options, &layout, NULL);
-        follows = follows && (shape.real_vocab == 0 || shape.first_token == next);
-        next += shape.real_vocab;
+        follows = follows && (shape.vocabulary.count == 0 || shape.vocabulary.first == next);
+        next += shape.vocabulary.count;
     }
     tap_ok(follows && next == SHAPE_VOCABULARY, "the vocabulary is split over tp %d without gap or overlap",
            tp);
@@ -123,8 +155,9 @@ static void check_slices(const struct parameter *parameter, int tp)
 
 static void check_all_slices(int tp)
 {
-    struct options options = {.layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1};
-    struct layout layout = {{1, 0}, {1, 0}, {1, 0}};
+    struct options options = {
+        .layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
+    struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}};
     struct shape shape;
     struct parameter *list;
 
@@ -138,11 +171,39 @@ static void check_all_slices(int tp)
     free(list);
 }
 
+static void check_refused(const struct options *options, int tp, int cp, const char *words)
+{
+    struct layout layout = {{tp, 0}, {1, 0}, {1, 0}, {cp, 0}};
+    struct shape shape;
+    struct dtrain_error err = {""};
+
+    tap_ok(shape_make(&shape, options, &layout, &err) == -1, "tp %d cp %d is refused", tp, cp);
+    tap_holds(err.text, words, "with the reason");
+}
+
+static void check_splits(void)
+{
+    struct options options = options_of(&rows[0]);
+
+    check_refused(&options, 4, 3,
+                  "--heads 8 are too few for tp=4 and cp=3, which split them during attention");
+    options.seq = 4;
+    check_refused(&options, 1, 5, "--seq 4 cannot be split over cp=5: use 5 or more");
+    options.seq = 1;
+    options.sequence_parallel = true;
+    check_refused(&options, 8, 1, "--sequence-parallel cannot split the 4 tokens of a microbatch over tp=8");
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         check_row(&rows[i]);
     check_batch();
+    check_splits();
+    check_rows(1, 1);
+    check_rows(3, 1);
+    check_rows(2, 4);
+    check_rows(1, 8);
     check_vocabulary(1);
     check_vocabulary(3);
     check_vocabulary(8);

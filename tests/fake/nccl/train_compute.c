@@ -45,11 +45,6 @@ static void double_sum(struct compute *c, double *to, const void *x, size_t n)
     settled(c)->sum(c, to, x, n);
 }
 
-static void double_sum_of_squares(struct compute *c, double *to, const void *x, size_t n)
-{
-    settled(c)->sum_of_squares(c, to, x, n);
-}
-
 static void double_matmul(struct compute *c, const struct matmul *shape, void *to, const void *a,
                           const void *b)
 {
@@ -102,49 +97,12 @@ static void double_attention_backward(struct compute *c, const struct attention 
     settled(c)->attention_backward(c, shape, dqkv, scratch, dout, qkv, probabilities);
 }
 
-static void double_embedding_forward(struct compute *c, const struct vocabulary *held, void *out,
-                                     const void *table, const int32_t *tokens, size_t rows, size_t n)
-{
-    settled(c)->embedding_forward(c, held, out, table, tokens, rows, n);
-}
-
-static void double_embedding_backward(struct compute *c, const struct vocabulary *held, void *dtable,
-                                      const void *dout, const int32_t *tokens, size_t rows, size_t n)
-{
-    settled(c)->embedding_backward(c, held, dtable, dout, tokens, rows, n);
-}
-
-static void double_loss_maximum(struct compute *c, const struct vocabulary *held, void *maximum,
-                                const void *logits, size_t rows)
-{
-    settled(c)->loss_maximum(c, held, maximum, logits, rows);
-}
-
-static void double_loss_sums(struct compute *c, const struct vocabulary *held, void *sums, void *logits,
-                             const void *maximum, const int32_t *labels, size_t rows)
-{
-    settled(c)->loss_sums(c, held, sums, logits, maximum, labels, rows);
-}
-
-static void double_loss_finish(struct compute *c, const struct vocabulary *held, void *losses, void *logits,
-                               const void *sums, const int32_t *labels, double scale, size_t rows)
-{
-    settled(c)->loss_finish(c, held, losses, logits, sums, labels, scale, rows);
-}
-
-static void double_adamw(struct compute *c, const struct adamw *step, void *w, void *m, void *v,
-                         const void *g, void *copy, size_t n)
-{
-    settled(c)->adamw(c, step, w, m, v, g, copy, n);
-}
-
 static const struct compute_ops double_ops = {
     .close = double_close,
     .zero = double_zero,
     .add = double_add,
     .cast = double_cast,
     .sum = double_sum,
-    .sum_of_squares = double_sum_of_squares,
     .matmul = double_matmul,
     .bias_add = double_bias_add,
     .bias_gradient = double_bias_gradient,
@@ -154,12 +112,6 @@ static const struct compute_ops double_ops = {
     .gelu_backward = double_gelu_backward,
     .attention_forward = double_attention_forward,
     .attention_backward = double_attention_backward,
-    .embedding_forward = double_embedding_forward,
-    .embedding_backward = double_embedding_backward,
-    .loss_maximum = double_loss_maximum,
-    .loss_sums = double_loss_sums,
-    .loss_finish = double_loss_finish,
-    .adamw = double_adamw,
 };
 
 int train_compute_open(struct compute *c, struct dtrain_error *err)
