@@ -161,19 +161,35 @@ static bool await_death(struct dt_nccl_comm *comm, ncclResult_t result, struct d
     return true;
 }
 
+/* What NCCL found on this rank alone the others would wait for until their deadline. */
+static void tell_others(const struct dt_nccl_comm *comm, const char *what, const char *why)
+{
+    const struct dt_backend_env *env = &comm->nccl->env;
+    char who[128];
+    struct dtrain_error text;
+
+    if (env->peers == NULL || env->peers->revoke == NULL)
+        return;
+    dt_error_set(&text, "revoked by %s: %s: %.400s",
+                 env->peers->describe(env->peers->context, env->rank, who, sizeof(who)), what, why);
+    env->peers->revoke(env->peers->context, comm->channel, text.text);
+}
+
 static int fail_by(struct dt_nccl_comm *comm, ncclResult_t result, const char *what, struct dtrain_error *err)
 {
     const struct dt_nccl_api *api = comm->nccl->api;
     struct dtrain_error why;
+    const char *last;
+    int rc;
 
-    if (!await_death(comm, result, &why)) {
-        const char *last = api->GetLastError(NULL);
-
-        dt_error_set(&why, "%s%s%s%s", api->GetErrorString(result),
-                     last != NULL && last[0] != '\0' ? " (" : "", last != NULL ? last : "",
-                     last != NULL && last[0] != '\0' ? ")" : "");
-    }
-    return dt_nccl_comm_fail(comm, what, why.text, err);
+    if (await_death(comm, result, &why))
+        return dt_nccl_comm_fail(comm, what, why.text, err);
+    last = api->GetLastError(NULL);
+    dt_error_set(&why, "%s%s%s%s", api->GetErrorString(result), last != NULL && last[0] != '\0' ? " (" : "",
+                 last != NULL ? last : "", last != NULL && last[0] != '\0' ? ")" : "");
+    rc = dt_nccl_comm_fail(comm, what, why.text, err);
+    tell_others(comm, what, why.text);
+    return rc;
 }
 
 /* What NCCL says now. A communicator that failed or has no handle says nothing: -1. */

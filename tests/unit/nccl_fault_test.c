@@ -173,6 +173,24 @@ static void body_revoke(struct fork_step *step, uint32_t rank, char said[FORK_TE
     run(step, rank, said, use_after_revoke);
 }
 
+#define TOLD "revoked by rank 2 on n1: all_reduce #1: "
+
+/* The rank where NCCL fails says nothing itself, and keeps its end of the connections until the others know. */
+static void body_told(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dtrain_error err = {"well"};
+    struct use use = {0};
+
+    odd_rank = UINT32_MAX;
+    if (nccl_double_init(&use.world, step, rank, &err) == 0 && use_open(&use, &err) == 0)
+        use_without_odd(&use, &err);
+    fork_say(said, rank == step->row->odd && strstr(err.text, TOLD) == NULL ? TOLD : err.text);
+    if (!fork_reached(step, rank, step->count))
+        fork_say(said, "the others were not told");
+    use_close(&use, false, NULL);
+    dtrain_finalize(use.world, NULL);
+}
+
 /* ---- Versions ------------------------------------------------------------------------ */
 
 /* What an older NCCL lacks is named, and breaks nothing. */
@@ -313,6 +331,8 @@ static const struct nccl_row rows[] = {
     {{FOUR("nccl#1013: a member dies, and the others wait for it", ENOUGH_MS, body_death), .odd = 2,
       .killed = 1 << 2, .words = {"all_reduce #1 on dtrain/tp/0: " RANK_2 " died"}},
      .fail = NULL},
+    {{FOUR("NCCL fails on one rank, which tells the others", ENOUGH_MS, body_told), .odd = 2, .words = {TOLD}},
+     .fail = "ncclAllReduce:2:async-ncclInternalError@rank=2"},
     {{FOUR("a member dies, and NCCL notices first", ENOUGH_MS, body_death), .odd = 2, .killed = 1 << 2,
       .words = {"all_reduce #1 on dtrain/tp/0: " RANK_2 " died"}},
      .variable = "FAKE_NCCL_PEER_ERROR_MS=0"},
