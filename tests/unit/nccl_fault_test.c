@@ -173,7 +173,7 @@ static void body_revoke(struct fork_step *step, uint32_t rank, char said[FORK_TE
     run(step, rank, said, use_after_revoke);
 }
 
-#define TOLD "revoked by rank 2 on n1: all_reduce #1: "
+#define TOLD "revoked by rank 2 on n1: all_reduce #1 on dtrain/tp/0: "
 
 /* The rank where NCCL fails says nothing itself, and keeps its end of the connections until the others know. */
 static void body_told(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
