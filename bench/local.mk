@@ -1,4 +1,6 @@
 include bench/bind.mk
 include bench/startup.mk
+include bench/bubble.mk
 include bench/collectives.mk
-EXTRA_DIST += bench/mpibind.sh bench/mpibind.py
+include bench/overlap.mk
+EXTRA_DIST += bench/mpibind.sh bench/mpibind.py bench/suggest.sh bench/suggest.py

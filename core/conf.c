@@ -174,6 +174,7 @@ struct reader {
     struct dt_conf conf;
     unsigned line;            /* counted from 1 */
     unsigned seen[KEY_COUNT]; /* the line of each key; 0: none yet */
+    unsigned comm_seen[DT_COMM_AXES][DT_COMM_FIELDS]; /* of keys with a dot */
 };
 
 /* Cuts the blanks off both ends. */
@@ -208,18 +209,42 @@ static int refuse_key(const char *name, struct dtrain_error *err)
     return dt_parse_word(&index, name, names, KEY_COUNT, "key", err);
 }
 
+/* Notes the line; each key stands in one, and with a value. */
+static int see_key(struct reader *reader, unsigned *seen, const char *name, const char *value,
+                   const char *expected, struct dtrain_error *err)
+{
+    if (*seen != 0)
+        return dt_error_set(err, "%s is given again, after line %u: keep one of the two", name, *seen);
+    if (*value == '\0')
+        return dt_error_set(err, "%s has no value: expected %s, or no such line", name, expected);
+    *seen = reader->line;
+    return 0;
+}
+
+/* "tp.max_ctas" */
+static int apply_comm(struct reader *reader, const char *name, const char *value, struct dtrain_error *err)
+{
+    size_t count;
+    const struct dt_comm_field_row *rows = dt_comm_field_rows(&count);
+    enum dt_comm_axis axis;
+    enum dt_comm_field field;
+
+    if (dt_comm_config_find(&axis, &field, name, err) != 0 ||
+        see_key(reader, &reader->comm_seen[axis][field], name, value, rows[field].value, err) != 0)
+        return -1;
+    return dt_comm_configs_set(&reader->conf.comm, axis, field, value, err);
+}
+
 static int apply(struct reader *reader, const char *name, const char *value, struct dtrain_error *err)
 {
     enum key key = find_key(name);
 
+    if (strchr(name, '.') != NULL)
+        return apply_comm(reader, name, value, err);
     if (key == KEY_COUNT)
         return refuse_key(name, err);
-    if (reader->seen[key] != 0)
-        return dt_error_set(err, "%s is given again, after line %u: keep one of the two", name,
-                            reader->seen[key]);
-    if (*value == '\0')
-        return dt_error_set(err, "%s has no value: expected %s, or no such line", name, keys[key].value);
-    reader->seen[key] = reader->line;
+    if (see_key(reader, &reader->seen[key], name, value, keys[key].value, err) != 0)
+        return -1;
     return keys[key].parse(&reader->conf, value, err);
 }
 
@@ -262,6 +287,11 @@ static int read_lines(struct reader *reader, const char *text, size_t n, struct 
     return 0;
 }
 
+static unsigned later(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
 /* The later of the two lines is where the mistake can be seen. */
 static int check_ports(struct reader *reader, struct dtrain_error *err)
 {
@@ -269,9 +299,22 @@ static int check_ports(struct reader *reader, struct dtrain_error *err)
 
     if (reader->conf.port_min <= reader->conf.port_max)
         return 0;
-    reader->line = seen[KEY_PORT_MIN] > seen[KEY_PORT_MAX] ? seen[KEY_PORT_MIN] : seen[KEY_PORT_MAX];
+    reader->line = later(seen[KEY_PORT_MIN], seen[KEY_PORT_MAX]);
     return dt_error_set(err, "port_min %" PRIu16 " is above port_max %" PRIu16 ": expected a range",
                         reader->conf.port_min, reader->conf.port_max);
+}
+
+static int check_comm(struct reader *reader, struct dtrain_error *err)
+{
+    enum dt_comm_axis axis;
+    const unsigned *own, *all = reader->comm_seen[DT_COMM_ALL];
+
+    if (dt_comm_configs_check(&reader->conf.comm, &axis, err) == 0)
+        return 0;
+    own = reader->comm_seen[axis];
+    reader->line = later(later(own[DT_COMM_MIN_CTAS], own[DT_COMM_MAX_CTAS]),
+                         later(all[DT_COMM_MIN_CTAS], all[DT_COMM_MAX_CTAS]));
+    return -1;
 }
 
 int dt_conf_parse(struct dt_conf *conf, const char *text, size_t n, const char *file,
@@ -282,7 +325,8 @@ int dt_conf_parse(struct dt_conf *conf, const char *text, size_t n, const char *
     if (n > DT_CONF_FILE_MAX)
         return dt_error_set(err, "%s:1: the file has %zu bytes: expected at most %u", file, n,
                             DT_CONF_FILE_MAX);
-    if (read_lines(&reader, text, n, err) != 0 || check_ports(&reader, err) != 0)
+    if (read_lines(&reader, text, n, err) != 0 || check_ports(&reader, err) != 0 ||
+        check_comm(&reader, err) != 0)
         return dt_error_prefix(err, "%s:%u", file, reader.line);
     *conf = reader.conf;
     return 0;

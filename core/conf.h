@@ -6,6 +6,7 @@
 #ifndef DT_CORE_CONF_H
 #define DT_CORE_CONF_H
 
+#include "comm_config.h"
 #include "request.h"
 
 #define DT_CONF_FILE_MAX (64u * 1024u) /* bytes of the file */
@@ -26,6 +27,7 @@ struct dt_conf {
     char order[DT_ORDER_MAX];
     uint16_t port_min, port_max; /* MASTER_PORT is one of these, both included */
     char mpi[DT_CONF_MPI_MAX];   /* for SLURM_MPI_TYPE; "" leaves it alone ("none" in the file) */
+    struct dt_comm_configs comm; /* keys of the axes, "tp.max_ctas" */
 };
 
 struct dt_conf_key {

@@ -132,6 +132,9 @@ static const struct dt_env_input inputs[] = {
                            "times of the bring-up"},
     {"DTRAIN_INIT_TIMEOUT", "120", "seconds until dtrain_init() names who is missing"},
     {"DTRAIN_TIMEOUT", "600", "seconds until an operation names whom it waits for"},
+    {"SLURM_DTRAIN_NCCL_CONFIG", "", "keys of the axes in dtrain.conf; set by srun's plugin, not for people"},
+    {"DTRAIN_NCCL_CONFIG", "", "how NCCL builds the communicators: keys of dtrain.conf(5) as "
+                               "tp.max_ctas=8,all.split_share=0, which win over the site's"},
     {"DTRAIN_SOCKET_IFNAME", "", "network interface for connections between nodes; by default the one that "
                                  "leads to MASTER_ADDR"},
     {"DTRAIN_LIBRARY", "", "path of libdtrain for the Python package; by default the loader finds it"},

@@ -1,6 +1,7 @@
 noinst_LTLIBRARIES += libdtcore.la
 libdtcore_la_SOURCES = \
 	core/bind_choice.c core/bind_choice.h \
+	core/comm_config.c core/comm_config.h \
 	core/conf.c core/conf.h \
 	core/env.c core/env.h \
 	core/error.c core/error.h \

@@ -4,12 +4,16 @@ noinst_LTLIBRARIES += examples/train/libtrain.la
 pkglibexec_PROGRAMS += examples/train/train
 endif
 examples_train_libtrain_la_SOURCES = \
-	examples/train/attention_cpu.c examples/train/attention_cpu.h \
 	examples/train/checkpoint.c examples/train/checkpoint.h \
 	examples/train/checkpoint_file.h \
 	examples/train/checkpoint_format.c examples/train/checkpoint_format.h \
 	examples/train/checkpoint_reader.c examples/train/checkpoint_writer.c \
-	examples/train/compute.c examples/train/compute.h examples/train/compute_cpu.c \
+	examples/train/compute.c examples/train/compute.h examples/train/compute_fail.c \
+	examples/train/compute_cpu.c examples/train/cpu.h \
+	examples/train/cpu_float32.c examples/train/cpu_float64.c examples/train/cpu_bfloat16.c \
+	examples/train/cpu_same.h examples/train/cpu_product.h examples/train/cpu_attention.h \
+	examples/train/cpu_elements.h examples/train/cpu_norm.h examples/train/cpu_loss.h \
+	examples/train/cpu_table.h \
 	examples/train/data.c examples/train/data.h \
 	examples/train/embedding.c examples/train/embedding.h \
 	examples/train/error.c examples/train/error.h \
@@ -17,7 +21,6 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/grid.c examples/train/grid.h \
 	examples/train/head.c examples/train/head.h \
 	examples/train/layer.c examples/train/layer.h \
-	examples/train/matmul_cpu.c examples/train/matmul_cpu.h \
 	examples/train/memory.c examples/train/memory.h \
 	examples/train/model.c examples/train/model.h \
 	examples/train/optimizer.c examples/train/optimizer.h \
@@ -36,3 +39,24 @@ examples_train_libtrain_la_LIBADD = libdtrain.la $(DT_BLAS_LIBS) -lm
 examples_train_train_SOURCES = examples/train/train.c
 examples_train_train_CPPFLAGS = -I$(top_srcdir)/include
 examples_train_train_LDADD = examples/train/libtrain.la libdtrain.la
+
+# What computes on GPUs, loaded from beside the program.
+if DT_HAVE_CUBLAS
+programmodule_LTLIBRARIES += examples/train/train_cuda.la
+-include examples/train/cuda_attention.cu.d
+-include examples/train/cuda_elements.cu.d
+-include examples/train/cuda_norm.cu.d
+-include examples/train/cuda_product.cu.d
+-include examples/train/cuda_vocabulary.cu.d
+CLEANFILES += examples/train/*.cu.d
+endif
+examples_train_train_cuda_la_SOURCES = \
+	examples/train/compute_cuda.c examples/train/compute.h examples/train/compute_fail.c \
+	examples/train/cuda.h examples/train/cuda_device.h \
+	examples/train/cuda_attention.cu examples/train/cuda_elements.cu examples/train/cuda_norm.cu \
+	examples/train/cuda_product.cu examples/train/cuda_vocabulary.cu \
+	examples/train/error.c examples/train/error.h
+examples_train_train_cuda_la_CPPFLAGS = -I$(top_srcdir)/include $(DT_NCCL_CFLAGS) $(DT_CUDA_CFLAGS)
+examples_train_train_cuda_la_LDFLAGS = $(AM_LDFLAGS) $(DT_HARDENING_LDFLAGS) -module -avoid-version \
+	-export-symbols-regex '^train_compute_open$$'
+examples_train_train_cuda_la_LIBADD = libdtrain.la $(DT_CUBLAS_LIBS) $(DT_CUDA_LIBS) -lm

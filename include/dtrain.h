@@ -127,6 +127,50 @@ int dtrain_finalize(struct dtrain_world *world, struct dtrain_error *err);
  */
 int dtrain_init_layout(struct dtrain_world **world, struct dtrain_error *err);
 
+/*
+ * All ranks in one process: a world a device, without a launcher. For a machine
+ * with several devices, and for a debugger. Zero-initialise; set n.
+ */
+#define DTRAIN_LOCAL_MAX 256
+struct dtrain_local_options {
+    int n;                /* ranks, 1 .. DTRAIN_LOCAL_MAX */
+    const int *devices;   /* n different device numbers, rank i's at i; NULL: 0 .. n-1. The host's are only names */
+    int tp, cp, ep, dp, pp, etp; /* as the options of srun; 0: not given */
+    const char *order;    /* "tp-cp-ep-dp-pp"; NULL: that */
+    const char *backend;  /* "nccl", "host", "auto"; NULL: auto */
+    int init_timeout_ms, timeout_ms; /* as in struct dtrain_options */
+};
+
+/*
+ * Fills worlds[0 .. n-1], rank i's at i. Blocks until all are up; on failure none
+ * is. The caller ends them with dtrain_finalize_local(), or each with
+ * dtrain_finalize() in a thread of its own.
+ *
+ * One thread may drive all ranks, or one thread each. With one thread for all:
+ * operations are queued for one rank after the other, each rank on a stream of its
+ * own world, between dtrain_batch_begin() and dtrain_batch_end(); only then is a
+ * stream waited for. What blocks and is collective would wait for ranks whose turn
+ * does not come, so dtrain_comm_get() of a set of several axes and dtrain_finalize()
+ * have a form for all ranks at once.
+ */
+int dtrain_init_local(struct dtrain_world **worlds, const struct dtrain_local_options *options,
+                      struct dtrain_error *err);
+/* dtrain_finalize() of all; NULL worlds are allowed. Releases all, also when it returns -1. */
+int dtrain_finalize_local(struct dtrain_world **worlds, int n, struct dtrain_error *err);
+/* dtrain_comm_get() of all: comms[i] is that of worlds[i]. */
+int dtrain_comm_get_local(struct dtrain_world **worlds, int n, unsigned axes, struct dtrain_comm **comms,
+                          struct dtrain_error *err);
+
+/*
+ * What one thread queues for several ranks goes between these two: on NCCL an
+ * operation may otherwise wait, in the call itself, for one that the same thread
+ * queues next. Any of the ranks' worlds does. They nest, and end in the thread that
+ * began; nothing is waited for in between. -1 from end: one of the operations could
+ * not be queued. On the host they do nothing.
+ */
+int dtrain_batch_begin(struct dtrain_world *world, struct dtrain_error *err);
+int dtrain_batch_end(struct dtrain_world *world, struct dtrain_error *err);
+
 int dtrain_rank(const struct dtrain_world *world); /* 0 .. size-1, node-major */
 int dtrain_size(const struct dtrain_world *world);
 int dtrain_local_rank(const struct dtrain_world *world); /* within the node */
@@ -224,13 +268,50 @@ int dtrain_comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
 
 /*
  * Makes a communicator fail on all its ranks: what is queued or runs on it, and
- * what is called later, returns -1 with "why". For a rank that cannot go on, so
- * that the others do not wait for it. Bounded in time; any thread may call it.
+ * what is called later, ends soon with -1 and "revoked by rank 3 on n1: why". For
+ * a rank that cannot go on, so that the others do not wait for it. The first
+ * reason stays; revoking again, or what failed before, is no error. A group of one
+ * is only marked. Does not wait for the other ranks; any thread may call it.
  */
 int dtrain_comm_revoke(struct dtrain_comm *comm, const char *why, struct dtrain_error *err);
 
 int dtrain_comm_rank(const struct dtrain_comm *comm);
 int dtrain_comm_size(const struct dtrain_comm *comm);
+
+/* World rank of member i (0 .. size-1), also after dtrain_comms_rebuild(); -1 when out of range. */
+int dtrain_comm_member(const struct dtrain_comm *comm, int i);
+
+/* ---- Going on without the dead ------------------------------------------ */
+
+/*
+ * All communicators of this rank at once, as dtrain_comm_revoke() does with each.
+ * The first step of every survivor that learned of a death: whoever waits for one
+ * of them, or they for others, stops. -1 when a device does not let go within 10
+ * seconds (or the operations' deadline, if that is shorter): the others are told
+ * all the same, but this process is to end. Any thread may call it.
+ */
+int dtrain_comms_revoke(struct dtrain_world *world, const char *why, struct dtrain_error *err);
+
+/*
+ * The second step, after all streams were synchronized: goes on with the survivors,
+ * n world ranks in ascending order, this one among them. Collective over them, and
+ * each call of a rank is one attempt of all: they must give the same list (else all
+ * fail, and the error names a rank that only some count), and whoever is not in it
+ * counts as dead. Blocks, at most for the deadline of bring-up. When it fails
+ * nothing can be used until it is called again, with those that are left.
+ *
+ * The groups of single axes that lost a member, or whose communicator was revoked
+ * or failed on any survivor, get a new one of those that are left, in the old
+ * order; the others keep theirs. A set of axes that lost, likewise, is made anew
+ * by the next dtrain_comm_get(), which is collective as the first was. Ask
+ * dtrain_comm_get() for all communicators again: one that was replaced fails every
+ * call from then on, and is freed by dtrain_finalize(). dtrain_size(), coordinates
+ * and groups stay those of the plan; dtrain_comm_size(), dtrain_comm_rank() and
+ * dtrain_comm_member() tell who is there. The deaths before it do not make
+ * dtrain_finalize() fail.
+ */
+int dtrain_comms_rebuild(struct dtrain_world *world, const int *survivors, size_t n,
+                         struct dtrain_error *err);
 
 /*
  * Operations. Each is queued on the stream and returns; a failure found later

@@ -1,4 +1,4 @@
-# DT_CHECK_NCCL: the NCCL backend, a module of its own; needs CUDA. Looked for in --with-nccl=DIR, else
+# DT_CHECK_NCCL: the NCCL backend, a module of its own; needs CUDA and nvcc. Looked for in --with-nccl=DIR, else
 # beside CUDA and in the compiler's own paths.
 AC_DEFUN([DT_CHECK_NCCL], [
   AC_ARG_WITH([nccl], [AS_HELP_STRING([--with-nccl=DIR], [prefix of NCCL; "no" builds without])],
@@ -7,8 +7,8 @@ AC_DEFUN([DT_CHECK_NCCL], [
   dt_nccl_why="--without-nccl"
   DT_NCCL_CFLAGS=
   DT_NCCL_LIBS="-lnccl"
-  AS_IF([test "x$with_nccl" != xno && test $dt_cuda = no], [dt_nccl_why="it needs CUDA"])
-  AS_IF([test "x$with_nccl" != xno && test $dt_cuda = yes], [
+  AS_IF([test "x$with_nccl" != xno && test $dt_nvcc = no], [dt_nccl_why="it needs CUDA: $dt_nvcc_why"])
+  AS_IF([test "x$with_nccl" != xno && test $dt_nvcc = yes], [
     AS_CASE([$with_nccl], [check|yes], [],
       [DT_NCCL_CFLAGS="-isystem $with_nccl/include"; DT_NCCL_LIBS="-L$with_nccl/lib -lnccl"])
     dt_saved_CPPFLAGS=$CPPFLAGS

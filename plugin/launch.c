@@ -142,6 +142,17 @@ static int export_binding(const struct dt_launch *launch, const struct dt_conf *
     return 0;
 }
 
+/* Nothing is set where the site sets nothing. */
+static int export_comm(const struct dt_conf *conf, struct dtrain_error *err)
+{
+    char text[DT_COMM_CONFIG_TEXT_MAX];
+
+    dt_comm_configs_encode(text, &conf->comm);
+    if (text[0] != '\0' && setenv(DT_COMM_CONFIG_SITE_NAME, text, 1) != 0)
+        return dt_error_set(err, "cannot set " DT_COMM_CONFIG_SITE_NAME ": %s", strerror(errno));
+    return 0;
+}
+
 /* ---- After the step is created ---- */
 
 static uint16_t step_port(const struct dt_step *step, const struct dt_conf *conf)
@@ -279,7 +290,8 @@ static int launch_on(const struct dt_launch *launch, const struct dt_step *step,
 
     if (make_plan(&plan, step, conf, request, err))
         return hint_at_helpers(launch, err);
-    if (export_plan(plan, err) == 0 && export_binding(launch, conf, request, err) == 0) {
+    if (export_plan(plan, err) == 0 && export_binding(launch, conf, request, err) == 0 &&
+        export_comm(conf, err) == 0) {
         announce(plan, request->has_report ? request->report : conf->report);
         rc = 0;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/bind_choice.h"
+#include "core/comm_config.h"
 #include "core/env.h"
 #include "core/parse.h"
 #include "core/plan_wire.h"
@@ -49,6 +50,7 @@ static void clear_bound(void)
             unsetenv(names[i]);
     unsetenv(DT_BOUND_NAME);
     unsetenv(DT_BIND_CHOICE_NAME);
+    unsetenv(DT_COMM_CONFIG_SITE_NAME);
 }
 
 /* PMIx's variables lead to the outer step's server, for which a task of another step is nobody. */

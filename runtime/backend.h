@@ -7,6 +7,7 @@
 #ifndef DT_RUNTIME_BACKEND_H
 #define DT_RUNTIME_BACKEND_H
 
+#include "core/comm_config.h"
 #include "core/log.h"
 #include "dtrain.h"
 #include "runtime/deadline.h"
@@ -15,6 +16,8 @@
 
 #define DT_COMM_NAME_MAX 48 /* "dtrain/tp/3" */
 #define DT_BACKEND_ID_MAX 128 /* bytes of what a group's root publishes; NCCL's id */
+#define DT_BACKEND_VERSION_MAX 12 /* bytes of "2.28.9" with the NUL */
+#define DT_BACKEND_DEVICE_MAX 32 /* bytes of a device's name with the NUL */
 
 /* What a backend is opened with. Everything is borrowed and outlives it. */
 struct dt_backend_env {
@@ -23,6 +26,7 @@ struct dt_backend_env {
     uint32_t rank;  /* world rank */
     int local_rank; /* index of the own device among the visible ones */
     int timeout_ms; /* deadline of one operation */
+    struct dt_comm_config config; /* for all communicators; how memory is made */
 };
 
 /* One communicator to make; size > 1 always. */
@@ -32,7 +36,9 @@ struct dt_comm_request {
     int size;                /* members */
     int rank;                /* this rank among them */
     const uint32_t *members; /* world ranks, size of them; copied when needed */
-    unsigned char id[DT_BACKEND_ID_MAX]; /* made by the root (member 0), id_size bytes */
+    struct dt_comm_config config;
+    int id_count; /* 0 where id_size is 0 */
+    unsigned char (*ids)[DT_BACKEND_ID_MAX]; /* id_size bytes of each; id i is of member i * ranks_per_id */
 };
 
 enum dt_operation_kind {
@@ -61,11 +67,22 @@ struct dt_operation {
 struct dt_backend {
     const char *name;
     size_t id_size; /* 0: roots publish nothing */
+    const void *native; /* what dtrain_nccl.h gives out; NULL: nothing */
 
     /* Whether this process can use it; else why not ("no NVIDIA device"). */
     bool (*is_available)(char *why, size_t size);
 
-    /* Fills id_size bytes, on a group's root, before the exchange. NULL when id_size is 0. */
+    /* What all ranks must have alike beside the name, "2.28.9"; NULL: nothing. */
+    const char *(*version)(void);
+    /*
+     * The device that open() will take, by a name that no other device of the node has
+     * ("0000:1b:00.0"): two ranks on one are refused before they meet. NULL: ranks may share it.
+     */
+    int (*device)(int local_rank, char *name, size_t size, struct dtrain_error *err);
+
+    /* How many members share an id, the same on all ranks; larger groups have several. NULL: one id each. */
+    int (*ranks_per_id)(void);
+    /* Fills id_size bytes, on the member that makes it, before the exchange. NULL when id_size is 0. */
     int (*id_create)(void *id, struct dtrain_error *err);
 
     int (*open)(void **state, const struct dt_backend_env *env, struct dtrain_error *err);
@@ -88,6 +105,18 @@ struct dt_backend {
     int (*memory_alloc)(void *state, size_t bytes, void **memory, struct dtrain_error *err);
     void (*memory_free)(void *state, void *memory); /* nothing queued uses it; NULL allowed */
 
+    /*
+     * One thread drives several opened states: each entry makes its state's device
+     * current itself. What it enqueues between these two must not wait for what it
+     * enqueues later: NCCL's are ncclGroupStart() and ncclGroupEnd(), with all
+     * communicators of the thread non-blocking; batch_end then polls each that was
+     * used until it is no longer in progress, or the operations' deadline, and fails
+     * with the first error. They nest; what begins in a thread ends in it; state: any
+     * opened one. NULL (both): enqueue never waits, as on the host.
+     */
+    int (*batch_begin)(void *state, struct dtrain_error *err);
+    int (*batch_end)(void *state, struct dtrain_error *err);
+
     /* Queue and return. -1 when the communicator failed before (its first error) or cannot queue. */
     int (*enqueue)(void *comm, const struct dt_operation *operation, void *stream,
                    struct dtrain_error *err);
@@ -102,6 +131,8 @@ struct dt_backend {
      * tell each other relies on theirs doing the same). Bounded in time. Thread-safe.
      */
     void (*comm_revoke)(void *comm, const char *err_text);
+    /* Whether it takes no operations any more. Does not wait; thread-safe. NULL: nobody can tell. */
+    bool (*comm_has_failed)(void *comm);
 };
 
 extern const struct dt_backend dt_backend_host;

@@ -101,6 +101,16 @@ static void host_comm_destroy(void *comm)
     dt_host_comm_destroy(comm);
 }
 
+static void host_comm_revoke(void *comm, const char *err_text)
+{
+    dt_host_comm_revoke(comm, err_text);
+}
+
+static bool host_comm_has_failed(void *comm)
+{
+    return dt_host_comm_has_failed(comm);
+}
+
 /* ---- Streams ------------------------------------------------------------ */
 
 static int host_stream_create(void *state, void **stream, struct dtrain_error *err)
@@ -188,4 +198,6 @@ const struct dt_backend dt_backend_host = {
     .enqueue = host_enqueue,
     .enqueue_copy = host_enqueue_copy,
     .enqueue_math = host_enqueue_math,
+    .comm_revoke = host_comm_revoke,
+    .comm_has_failed = host_comm_has_failed,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend_choice.h"
+#include "core/plan_wire.h"
 #include "facts.h"
 #include "world.h"
 
@@ -62,22 +63,52 @@ static int listen_and_choose(struct dtrain_world *world, struct dtrain_error *er
     return dt_control_create(&world->control, world->plan, world->rank, settings->ifname, &world->log, err);
 }
 
+/* What the others must know of this rank. It may lack much: then it also says why it cannot take part. */
+static void fill_opinion(const struct dtrain_world *world, const char *device, struct dt_opinion *opinion)
+{
+    const struct dt_backend *backend = world->backend;
+    char config[DT_COMM_CONFIG_TEXT_MAX], name[DT_OPINION_BACKEND_MAX] = "none";
+
+    if (backend != NULL)
+        snprintf(name, sizeof(name), "%s%s%s", backend->name, backend->version != NULL ? " " : "",
+                 backend->version != NULL ? backend->version() : "");
+    dt_comm_configs_encode(config, &world->settings.comm);
+    dt_opinion_init(opinion, world->rank, world->plan, world->plan_hash, name);
+    opinion->config_hash = dt_plan_wire_hash(config);
+    snprintf(opinion->device, sizeof(opinion->device), "%s", device);
+}
+
+static int device_index(const struct dtrain_world *world)
+{
+    return world->has_device ? world->device : (int)dt_plan_rank_local(world->plan, world->rank);
+}
+
+static int find_device(const struct dtrain_world *world, char name[DT_BACKEND_DEVICE_MAX],
+                       struct dtrain_error *err)
+{
+    if (world->backend->device == NULL)
+        return 0;
+    return world->backend->device(device_index(world), name, DT_BACKEND_DEVICE_MAX, err);
+}
+
 /* Fills the card. -1: this rank cannot take part, which the card says. */
 static int prepare(struct dtrain_world *world, const struct dt_boot_facts *facts, struct dt_card *card,
                    struct dtrain_error *err)
 {
+    char device[DT_BACKEND_DEVICE_MAX] = "";
     int rc = check_place(world, facts, err);
 
     if (rc == 0)
         rc = listen_and_choose(world, err);
+    if (rc == 0)
+        rc = find_device(world, device, err);
     if (rc == 0)
         rc = dt_world_comms_prepare(world, card, err);
     snprintf(card->host, sizeof(card->host), "%s", facts->host);
     if (rc < 0)
         snprintf(card->failure, sizeof(card->failure), "%.*s", DT_CARD_FAILURE_MAX - 1, err->text);
     if (world->is_placed)
-        dt_opinion_init(&card->opinion, world->rank, world->plan, world->plan_hash,
-                        world->backend != NULL ? world->backend->name : "none");
+        fill_opinion(world, device, &card->opinion);
     card->has_seat = world->control != NULL && dt_plan_world(world->plan) > 1;
     if (card->has_seat)
         dt_control_seat(world->control, &card->seat);
@@ -269,8 +300,9 @@ static int open_backend(struct dtrain_world *world, struct dtrain_error *err)
         .log = &world->log,
         .peers = dt_control_peers(world->control),
         .rank = world->rank,
-        .local_rank = (int)dt_plan_rank_local(world->plan, world->rank),
+        .local_rank = device_index(world),
         .timeout_ms = world->settings.timeout_ms,
+        .config = dt_comm_config_of(&world->settings.comm, DT_COMM_ALL),
     };
 
     if (world->backend->open(&world->backend_state, &env, err) < 0 ||

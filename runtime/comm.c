@@ -14,6 +14,8 @@ int dt_comm_create(struct dtrain_comm **comm, const struct dt_backend *backend, 
         return dt_error_memory(err, sizeof(**comm), "a communicator");
     }
     **comm = (struct dtrain_comm){.backend = backend, .state = state, .size = size, .rank = rank};
+    pthread_mutex_init(&(*comm)->lock, NULL);
+    pthread_cond_init(&(*comm)->unused, NULL);
     return 0;
 }
 
@@ -23,7 +25,14 @@ void dt_comm_destroy(struct dtrain_comm *comm)
         return;
     if (comm->state != NULL)
         comm->backend->comm_destroy(comm->state);
+    pthread_cond_destroy(&comm->unused);
+    pthread_mutex_destroy(&comm->lock);
     free(comm);
+}
+
+void dt_comm_set_place(struct dtrain_comm *comm, const struct dt_comm_place *place)
+{
+    comm->place = *place;
 }
 
 int dtrain_comm_rank(const struct dtrain_comm *comm)
@@ -34,6 +43,13 @@ int dtrain_comm_rank(const struct dtrain_comm *comm)
 int dtrain_comm_size(const struct dtrain_comm *comm)
 {
     return comm != NULL ? comm->size : -1;
+}
+
+int dtrain_comm_member(const struct dtrain_comm *comm, int i)
+{
+    if (comm == NULL || i < 0 || i >= comm->size || comm->place.members == NULL)
+        return -1;
+    return (int)comm->place.members[i];
 }
 
 int dt_stream_create(struct dtrain_stream **stream, const struct dt_backend *backend,

@@ -11,6 +11,8 @@ int dt_comm_check_handles(const struct dt_comm_call *call)
         return dt_error_set(call->err,
                             "dtrain_%s: stream is NULL: create one with dtrain_stream_create()",
                             call->function);
+    if (atomic_load(&call->comm->has_ended))
+        return dt_error_set(call->err, "dtrain_%s: %s", call->function, call->comm->end.text);
     if (call->stream->backend != call->comm->backend)
         return dt_error_set(call->err,
                             "dtrain_%s: the stream is of backend %s, the communicator of backend %s: "

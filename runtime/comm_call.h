@@ -5,12 +5,21 @@
 #ifndef DT_RUNTIME_COMM_CALL_H
 #define DT_RUNTIME_COMM_CALL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "runtime/comm.h"
 
 struct dtrain_comm {
     const struct dt_backend *backend;
     void *state; /* NULL: a group of one */
     int size, rank;
+    struct dt_comm_place place;
+    pthread_mutex_t lock;
+    pthread_cond_t unused; /* nobody revokes it at this moment */
+    int revoker_count;
+    atomic_bool has_ended; /* then every call fails with: */
+    struct dtrain_error end;
 };
 
 struct dtrain_stream {

@@ -78,7 +78,7 @@ static void place_in_tree(struct dt_control *control)
              nodes = dt_plan_node_count(control->plan);
     uint64_t first = (uint64_t)node * DT_CONTROL_FANOUT + 1, last = first + DT_CONTROL_FANOUT;
 
-    if (!dt_tree_is_leader(control, control->rank))
+    if (control->rank != dt_plan_node_first(control->plan, node))
         return;
     control->local_children = dt_plan_node_tasks(control->plan, node) - 1;
     control->first_node = first < nodes ? (uint32_t)first : nodes;
@@ -93,8 +93,9 @@ static int allocate(struct dt_control *control, struct dtrain_error *err)
     size_t table = (size_t)control->world * sizeof(struct dt_address);
 
     control->table = calloc(1, table);
+    control->devices = calloc((size_t)control->local_children + 1, sizeof(*control->devices));
     control->dead = calloc(1, control->world / 8 + 1);
-    if (control->table == NULL || control->dead == NULL)
+    if (control->table == NULL || control->devices == NULL || control->dead == NULL)
         return dt_error_memory(err, table, "the world's addresses");
     return 0;
 }
@@ -144,7 +145,8 @@ int dt_control_create(struct dt_control **made, const struct dt_plan *plan, uint
     control->log = log;
     control->rank = rank;
     control->world = dt_plan_world(plan);
-    control->is_parent_told = dt_control_parent(plan, rank) == DT_RANK_NONE;
+    control->is_root = dt_control_parent(plan, rank) == DT_RANK_NONE;
+    control->is_parent_told = control->is_root;
     control->epoll_fd = control->death_fd = -1;
     control->quit = (struct dt_source){-1, quit_ready, control};
     control->rendezvous.listener = (struct dt_listener){.tcp_fd = -1, .unix_fd = -1};
@@ -212,8 +214,12 @@ void dt_control_destroy(struct dt_control *control)
     pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
     free(control->table);
+    free(control->devices);
     free(control->dead);
     free(control->cancelled);
+    free(control->branch.children);
+    free(control->left_out);
+    dt_control_revoke_free(control);
     free(control);
 }
 

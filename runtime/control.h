@@ -72,10 +72,6 @@ uint32_t dt_control_late_count(struct dt_control *control);
 int dt_control_tell(const struct dt_control_seat *seat, const char *failure,
                     const struct dt_deadline *deadline);
 
-/* Fetches the addresses of n different ranks, in one message; only of those not known yet. */
-int dt_control_lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
-                      const struct dt_deadline *deadline, struct dtrain_error *err);
-
 /* After a joined world; borrowed. */
 const struct dt_peers *dt_control_peers(const struct dt_control *control);
 
@@ -85,6 +81,24 @@ const struct dt_peers *dt_control_peers(const struct dt_control *control);
  */
 int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadline,
                      struct dtrain_error *err);
+
+/* Channels of communicators; grows as it is filled. Zero-initialise; free(items) ends it. */
+struct dt_channels {
+    uint64_t *items;
+    size_t count;
+};
+
+/*
+ * Goes on with the survivors only: n world ranks, ascending, this one among them.
+ * Collective over them, and each call of a rank is one attempt of all. The tree is
+ * made anew of them, the others count as dead from then on, and what they died of
+ * no longer ends dt_control_leave(). dirty: channels that this rank cannot use any
+ * more; on success those of all survivors, ascending. -1 when they do not give the
+ * same list, or one of them does not come: then nothing has changed.
+ */
+int dt_control_rebuild(struct dt_control *control, const uint32_t *survivors, uint32_t n,
+                       struct dt_channels *dirty, const struct dt_deadline *deadline,
+                       struct dtrain_error *err);
 
 /* Leaves a joined world without waiting: the others learn why. */
 void dt_control_abandon(struct dt_control *control, const char *why);

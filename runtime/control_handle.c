@@ -45,6 +45,8 @@ static int handle_hello(struct dt_control *control, struct dt_link *link, struct
     if (!dt_reader_is_done(reader))
         return -1;
     control->late_count += late_count;
+    if (theirs.n == 1)
+        dt_tree_check_device(control, link->rank, theirs.items[0].device);
     for (uint32_t i = 0; i < theirs.n; i++)
         dt_opinions_add(&control->opinions, &theirs.items[i]);
     link->said_hello = true;
@@ -96,6 +98,18 @@ static int handle_dead(struct dt_control *control, struct dt_link *link, struct 
     return 0;
 }
 
+static int handle_revoked(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
+{
+    char text[DT_MESSAGE_TEXT_MAX];
+    uint64_t channel = dt_reader_u64(reader);
+
+    dt_reader_text(reader, text, sizeof(text));
+    if (!dt_reader_is_done(reader))
+        return -1;
+    dt_tree_revoke(control, channel, text, link);
+    return 0;
+}
+
 static int handle_bye(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
 {
     if (!dt_reader_is_done(reader) || link->said_bye)
@@ -127,33 +141,6 @@ static int handle_done(struct dt_control *control, struct dt_link *link, struct 
     return 0;
 }
 
-static int handle_lookup(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
-{
-    size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_ADDRESSES);
-    uint32_t n = dt_reader_u32(reader);
-
-    dt_buffer_u32(&link->out, n);
-    for (uint32_t i = 0; i < n && !reader->is_broken; i++) {
-        uint32_t rank = dt_reader_u32(reader);
-
-        if (rank >= control->world || control->table[rank].family == 0)
-            return -1;
-        dt_buffer_u32(&link->out, rank);
-        dt_address_write(&link->out, &control->table[rank]);
-    }
-    if (!dt_reader_is_done(reader))
-        return -1;
-    dt_control_send_end(control, link, begin);
-    return 0;
-}
-
-static int handle_addresses(struct dt_control *control, struct dt_link *link, struct dt_reader *reader)
-{
-    (void)link;
-    dt_addresses_read(reader, control->table, control->world);
-    return dt_reader_is_done(reader) ? 0 : -1;
-}
-
 static const struct {
     unsigned from; /* roles that may send it */
     int (*handle)(struct dt_control *, struct dt_link *, struct dt_reader *);
@@ -163,15 +150,16 @@ static const struct {
     [DT_MESSAGE_GO] = {DT_LINK_PARENT, handle_go},
     [DT_MESSAGE_STOP] = {DT_LINK_TREE | DT_LINK_STRANGER | DT_LINK_CALLED, handle_stop},
     [DT_MESSAGE_DEAD] = {DT_LINK_TREE, handle_dead},
+    [DT_MESSAGE_REVOKED] = {DT_LINK_TREE, handle_revoked},
     [DT_MESSAGE_BYE] = {DT_LINK_CHILD, handle_bye},
     [DT_MESSAGE_DONE] = {DT_LINK_PARENT, handle_done},
     [DT_MESSAGE_ROLL] = {DT_LINK_TREE, handle_roll},
-    [DT_MESSAGE_LOOKUP] = {DT_LINK_CHILD, handle_lookup},
-    [DT_MESSAGE_ADDRESSES] = {DT_LINK_PARENT, handle_addresses},
 };
 
 static int handle(struct dt_control *control, struct dt_link *link, uint32_t kind, struct dt_reader *payload)
 {
+    if (link->role == DT_LINK_RETIRED)
+        return 0;
     if (kind < DT_MESSAGE_KINDS && (handlers[kind].from & link->role) != 0 &&
         handlers[kind].handle(control, link, payload) == 0)
         return 0;

@@ -114,9 +114,18 @@ static void say_left(struct dt_control *control, const char *why)
     dt_tree_farewell(control, text);
 }
 
+/* Of the ranks that the world still needs. */
+static const char *first_death(const struct dt_control *control)
+{
+    for (uint32_t i = 0; i < control->death_count && i < DT_DEATHS_KEPT; i++)
+        if (!dt_control_is_left_out(control, control->deaths[i].rank))
+            return control->deaths[i].text;
+    return "a rank died";
+}
+
 static int leave_early(struct dt_control *control, struct dtrain_error *err)
 {
-    const char *why = control->is_stopped ? control->stop_text : control->deaths[0].text;
+    const char *why = control->is_stopped ? control->stop_text : first_death(control);
 
     if (!control->is_stopped)
         say_left(control, why);
@@ -132,12 +141,12 @@ int dt_control_leave(struct dt_control *control, const struct dt_deadline *deadl
     if (control->world == 1)
         return 0;
     pthread_mutex_lock(&control->lock);
-    if (!control->is_stopped && control->death_count == 0)
+    if (!control->is_stopped && control->lost_count == 0)
         dt_tree_leave(control, deadline);
     dt_control_wake(control);
-    while (in_time && !control->is_stopped && control->death_count == 0 && control->phase != DT_PHASE_DONE)
+    while (in_time && !control->is_stopped && control->lost_count == 0 && control->phase != DT_PHASE_DONE)
         in_time = dt_control_wait(control, &patient);
-    if (control->phase != DT_PHASE_DONE && (control->is_stopped || control->death_count > 0))
+    if (control->phase != DT_PHASE_DONE && (control->is_stopped || control->lost_count > 0))
         rc = leave_early(control, err);
     else if (control->phase != DT_PHASE_DONE)
         rc = dt_error_set(err, "not all ranks came to dtrain_finalize within %.4g s",

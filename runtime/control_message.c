@@ -52,12 +52,10 @@ size_t dt_message_max(uint32_t kind, uint32_t world)
         return 2 + DT_MESSAGE_TEXT_MAX;
     case DT_MESSAGE_DEAD:
         return 4 + 2 + DT_MESSAGE_TEXT_MAX;
+    case DT_MESSAGE_REVOKED:
+        return 8 + 2 + DT_MESSAGE_TEXT_MAX;
     case DT_MESSAGE_ROLL:
         return 4;
-    case DT_MESSAGE_LOOKUP:
-        return 4 + (size_t)world * 4;
-    case DT_MESSAGE_ADDRESSES:
-        return addresses;
     default:
         return 0;
     }

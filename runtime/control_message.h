@@ -42,14 +42,13 @@ bool dt_token_equals(const unsigned char a[DT_TOKEN_SIZE], const unsigned char b
 enum dt_message_kind {
     DT_MESSAGE_HERE = 1,  /* up: the sender takes this connection, which its parent made */
     DT_MESSAGE_HELLO,     /* up: opinions, late ranks and addresses of the sender's subtree */
-    DT_MESSAGE_GO,        /* down: the world's token, its late ranks, all addresses (leaders only) */
+    DT_MESSAGE_GO,        /* down: the world's token, its late ranks, all addresses */
     DT_MESSAGE_STOP,      /* flooded: why the world ends or never came up */
     DT_MESSAGE_DEAD,      /* flooded: a rank and how it was seen */
+    DT_MESSAGE_REVOKED,   /* flooded: a communicator's channel, and by whom and why it was revoked */
     DT_MESSAGE_BYE,       /* up: the sender's subtree is in dtrain_finalize */
     DT_MESSAGE_DONE,      /* down: all are */
     DT_MESSAGE_ROLL,      /* flooded: somebody's deadline passed, of the end (1) or of the start (0) */
-    DT_MESSAGE_LOOKUP,    /* up: ranks whose addresses are wanted */
-    DT_MESSAGE_ADDRESSES, /* down: the answer */
     DT_MESSAGE_KINDS,
 };
 

@@ -42,49 +42,6 @@ static char *describe(void *context, uint32_t rank, char *buf, size_t size)
     return dt_rank_text(control->plan, rank, buf, size);
 }
 
-/* ---- Addresses ---------------------------------------------------------------- */
-
-static bool are_known(const struct dt_control *control, const uint32_t *ranks, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (control->table[ranks[i]].family == 0)
-            return false;
-    return true;
-}
-
-static int lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
-                  const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    uint32_t parent = dt_control_parent(control->plan, control->rank);
-    char who[DT_RANK_TEXT_MAX];
-
-    if (are_known(control, ranks, n))
-        return 0;
-    dt_control_send_lookup(control, ranks, n);
-    while (!are_known(control, ranks, n)) {
-        if (parent == DT_RANK_NONE)
-            return dt_error_set(err, "rank 0 knows no address of a rank that joined");
-        if (dt_control_is_dead(control, parent, err))
-            return dt_error_prefix(err, "cannot ask for addresses");
-        if (!dt_control_wait(control, deadline))
-            return dt_error_set(err, "%s did not answer within %.4g s when asked for addresses",
-                                dt_rank_text(control->plan, parent, who, sizeof(who)),
-                                deadline->timeout_ms / 1000.0);
-    }
-    return 0;
-}
-
-int dt_control_lookup(struct dt_control *control, const uint32_t *ranks, size_t n,
-                      const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    int rc;
-
-    pthread_mutex_lock(&control->lock);
-    rc = lookup(control, ranks, n, deadline, err);
-    pthread_mutex_unlock(&control->lock);
-    return rc;
-}
-
 /* ---- Data connections ------------------------------------------------------------ */
 
 /* Whether there is no point in waiting for this connection any more; then err says why. */
@@ -96,6 +53,8 @@ static bool is_hopeless(const struct dt_control *control, uint32_t peer, uint64_
             return true;
         }
     }
+    if (dt_control_is_revoked(control, channel, err))
+        return true;
     return dt_control_is_dead(control, peer, err);
 }
 
@@ -186,17 +145,19 @@ static int connect_peer(void *context, uint32_t peer, uint64_t channel, const st
                         int *fd, bool *is_local, struct dtrain_error *err)
 {
     struct dt_control *control = context;
+    bool is_hopeless_now;
 
     *fd = -1;
     if (peer >= control->world || peer == control->rank)
         return dt_error_set(err, "rank %u cannot connect to rank %u in a world of %u", control->rank, peer,
                             control->world);
-    if (is_dead(control, peer, err))
+    pthread_mutex_lock(&control->lock);
+    is_hopeless_now = is_hopeless(control, peer, channel, err);
+    pthread_mutex_unlock(&control->lock);
+    if (is_hopeless_now)
         return -1;
     if (control->rank > peer)
         return await_peer(control, peer, channel, deadline, fd, is_local, err);
-    if (dt_control_lookup(control, &peer, 1, deadline, err) < 0)
-        return -1;
     return call_peer(control, peer, channel, deadline, fd, is_local, err);
 }
 
@@ -211,6 +172,7 @@ void dt_control_peers_init(struct dt_control *control)
         .death_count = &control->death_count,
         .death_fd = control->death_fd,
     };
+    dt_control_revoke_init(control);
 }
 
 const struct dt_peers *dt_control_peers(const struct dt_control *control)

@@ -42,14 +42,15 @@ static void say_missing(struct dt_control *control)
     dt_control_roll_say(control, &roll);
 }
 
-/* Nobody waits for rank 0 by name, so it names itself. */
+/* Nobody waits for the root by name, so it names itself. */
 static void say_root_missing(struct dt_control *control)
 {
     char text[DT_MESSAGE_TEXT_MAX];
 
     snprintf(text, sizeof(text),
-             "rank 0 (task %u) on %s did not come to dtrain_finalize when others waited for it",
-             dt_plan_rank_procid(control->plan, 0), dt_plan_node_name(control->plan, 0));
+             "rank %u (task %u) on %s did not come to dtrain_finalize when others waited for it", control->rank,
+             dt_plan_rank_procid(control->plan, control->rank),
+             dt_plan_node_name(control->plan, dt_plan_rank_node(control->plan, control->rank)));
     dt_tree_stop(control, text, NULL);
 }
 
@@ -62,7 +63,7 @@ void dt_control_roll_call(struct dt_control *control, const struct dt_link *from
     for (struct dt_link *i = control->links; i != NULL; i = i->next)
         if (i != from && (i->role & DT_LINK_TREE) != 0)
             dt_control_send_roll(control, i);
-    if (control->rank == 0 && control->phase == DT_PHASE_UP)
+    if (control->is_root && control->phase == DT_PHASE_UP)
         say_root_missing(control);
 }
 

@@ -31,6 +31,16 @@ void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint
     dt_control_send_end(control, link, begin);
 }
 
+void dt_control_send_revoked(struct dt_control *control, struct dt_link *link, uint64_t channel,
+                             const char *text)
+{
+    size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_REVOKED);
+
+    dt_buffer_u64(&link->out, channel);
+    dt_buffer_text(&link->out, text);
+    dt_control_send_end(control, link, begin);
+}
+
 void dt_control_send_hello(struct dt_control *control, struct dt_link *link)
 {
     size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_HELLO);
@@ -41,15 +51,14 @@ void dt_control_send_hello(struct dt_control *control, struct dt_link *link)
     dt_control_send_end(control, link, begin);
 }
 
-/* Only leaders get the table: the others ask for what they need. */
+/* Everybody gets the table: whom a rank must reach when others died cannot be asked for then. */
 void dt_control_send_go(struct dt_control *control, struct dt_link *link)
 {
-    bool is_leader = dt_tree_is_leader(control, link->rank);
     size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_GO);
 
     dt_buffer_bytes(&link->out, control->rendezvous.world_token, DT_TOKEN_SIZE);
     dt_buffer_u32(&link->out, control->late_count);
-    dt_addresses_write(&link->out, control->table, is_leader ? control->world : 0);
+    dt_addresses_write(&link->out, control->table, control->world);
     dt_control_send_end(control, link, begin);
 }
 
@@ -58,26 +67,5 @@ void dt_control_send_roll(struct dt_control *control, struct dt_link *link)
     size_t begin = dt_frame_begin(&link->out, DT_MESSAGE_ROLL);
 
     dt_buffer_u32(&link->out, control->phase >= DT_PHASE_UP);
-    dt_control_send_end(control, link, begin);
-}
-
-void dt_control_send_lookup(struct dt_control *control, const uint32_t *ranks, size_t n)
-{
-    struct dt_link *link = dt_tree_parent(control);
-    size_t begin, at;
-    uint32_t wanted = 0;
-
-    if (link == NULL)
-        return;
-    begin = dt_frame_begin(&link->out, DT_MESSAGE_LOOKUP);
-    at = link->out.size;
-    dt_buffer_u32(&link->out, 0);
-    for (size_t i = 0; i < n; i++) {
-        if (control->table[ranks[i]].family != 0)
-            continue;
-        dt_buffer_u32(&link->out, ranks[i]);
-        wanted++;
-    }
-    dt_buffer_set_u32(&link->out, at, wanted);
     dt_control_send_end(control, link, begin);
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "runtime/control.h"
+#include "runtime/control_branch.h"
 #include "runtime/control_link.h"
 #include "runtime/rendezvous.h"
 #include "runtime/roll.h"
@@ -25,12 +26,19 @@ struct dt_death {
     char text[DTRAIN_ERROR_MAX];
 };
 
+struct dt_revocation {
+    struct dt_revocation *next;
+    uint64_t channel;
+    char text[]; /* by whom and why */
+};
+
 struct dt_control {
     const struct dt_plan *plan;
     const struct dt_log *log;
     uint32_t rank, world;
     uint32_t local_children;        /* ranks rank + 1 .. rank + local_children; 0 unless a leader */
     uint32_t first_node, last_node; /* nodes whose leaders are children: first <= i < last */
+    bool is_root;                   /* has no parent: rank 0, or the first survivor */
 
     pthread_mutex_t lock; /* guards all that follows */
     pthread_cond_t changed;
@@ -50,6 +58,7 @@ struct dt_control {
     struct dt_opinions opinions; /* of this rank and its subtree */
     uint32_t late_count;         /* of the same ranks; of all, once up */
     struct dt_address *table;    /* by rank; family 0: not known */
+    char (*devices)[DT_OPINION_DEVICE_MAX]; /* of this rank and its local children; "": none, not known */
 
     bool is_stopped;
     char stop_text[DT_MESSAGE_TEXT_MAX];
@@ -59,9 +68,17 @@ struct dt_control {
     uint64_t *cancelled; /* channels on which no connection is waited for any more */
     size_t cancelled_count;
 
+    struct dt_revocation *revocations; /* the latest first */
+    _Atomic uint32_t revoke_count;
+
     unsigned char *dead; /* a bit a rank */
     struct dt_death deaths[DT_DEATHS_KEPT];
     _Atomic uint32_t death_count;
+    uint32_t lost_count; /* deaths since the world was rebuilt without those before */
+
+    uint32_t rebuild_count;    /* attempts */
+    struct dt_branch branch;   /* the place in the tree of the survivors; empty: in the first one */
+    unsigned char *left_out;   /* a bit a rank that is no survivor; NULL: all are in */
     int death_fd;
 
     struct dt_peers peers;
@@ -79,7 +96,6 @@ bool dt_control_wait(struct dt_control *control, const struct dt_deadline *deadl
 
 /* ---- control_tree.c: who is where, and what becomes of the world ------------ */
 
-bool dt_tree_is_leader(const struct dt_control *control, uint32_t rank);
 uint32_t dt_tree_child_count(const struct dt_control *control);
 /* World rank of child i. */
 uint32_t dt_tree_child(const struct dt_control *control, uint32_t i);
@@ -99,6 +115,8 @@ void dt_tree_lost(struct dt_control *control, struct dt_link *link, int error);
 
 void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
                   const struct dt_deadline *deadline);
+/* The opinion of this rank, or of a child on this node: two ranks with one device stop the world. */
+void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char *device);
 void dt_tree_check_joined(struct dt_control *control);
 void dt_tree_go(struct dt_control *control);
 void dt_tree_leave(struct dt_control *control, const struct dt_deadline *deadline);
@@ -108,6 +126,8 @@ void dt_tree_done(struct dt_control *control);
 /* Both tell everybody but `from`, who knows. Only the first stop counts, and each death once. */
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
+/* The same of a communicator. */
+void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text, const struct dt_link *from);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
 /* The other end of the link knows that the world is stopped, or will never. */
@@ -136,16 +156,28 @@ void dt_control_roll_say(struct dt_control *control, struct dt_roll *roll);
 void dt_control_send_empty(struct dt_control *control, struct dt_link *link, enum dt_message_kind kind);
 void dt_control_send_stop(struct dt_control *control, struct dt_link *link);
 void dt_control_send_dead(struct dt_control *control, struct dt_link *link, uint32_t rank, const char *text);
+void dt_control_send_revoked(struct dt_control *control, struct dt_link *link, uint64_t channel,
+                             const char *text);
 void dt_control_send_hello(struct dt_control *control, struct dt_link *link);
 void dt_control_send_go(struct dt_control *control, struct dt_link *link);
 void dt_control_send_roll(struct dt_control *control, struct dt_link *link);
-void dt_control_send_lookup(struct dt_control *control, const uint32_t *ranks, size_t n);
 /* Ends the frame that began there, and sends. */
 void dt_control_send_end(struct dt_control *control, struct dt_link *link, size_t begin);
 
 /* ---- control_handle.c: messages in ------------------------------------------ */
 
 void dt_control_handle(struct dt_source *source); /* a link's */
+
+/* ---- control_revoke.c: communicators that were revoked ------------------------ */
+
+void dt_control_revoke_init(struct dt_control *control); /* fills its part of the peers */
+void dt_control_revoke_free(struct dt_control *control);
+bool dt_control_is_revoked(const struct dt_control *control, uint64_t channel, struct dtrain_error *err);
+
+/* ---- control_rebuild.c ------------------------------------------------------- */
+
+/* Whether the world goes on without this rank. */
+bool dt_control_is_left_out(const struct dt_control *control, uint32_t rank);
 
 /* ---- control_peers.c -------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -20,18 +21,17 @@ uint32_t dt_control_parent(const struct dt_plan *plan, uint32_t rank)
     return dt_plan_node_first(plan, (node - 1) / DT_CONTROL_FANOUT);
 }
 
-bool dt_tree_is_leader(const struct dt_control *control, uint32_t rank)
-{
-    return rank == dt_plan_node_first(control->plan, dt_plan_rank_node(control->plan, rank));
-}
-
 uint32_t dt_tree_child_count(const struct dt_control *control)
 {
+    if (control->branch.children != NULL)
+        return control->branch.child_count;
     return control->local_children + control->last_node - control->first_node;
 }
 
 uint32_t dt_tree_child(const struct dt_control *control, uint32_t i)
 {
+    if (control->branch.children != NULL)
+        return control->branch.children[i];
     if (i < control->local_children)
         return control->rank + 1 + i;
     return dt_plan_node_first(control->plan, control->first_node + i - control->local_children);
@@ -98,6 +98,7 @@ static void keep_death(struct dt_control *control, uint32_t rank, const char *te
         snprintf(control->deaths[n].text, sizeof(control->deaths[n].text), "%s", text);
     }
     control->death_count = n + 1;
+    control->lost_count++;
     if (write(control->death_fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         dt_log(control->log, DT_LOG_DEBUG, "the death's descriptor is full");
     /* Who saw it says it: one line in the job's output, not one a rank. */
@@ -186,6 +187,27 @@ void dt_tree_check_joined(struct dt_control *control)
         dt_control_send_hello(control, dt_tree_parent(control));
 }
 
+void dt_tree_check_device(struct dt_control *control, uint32_t rank, const char *device)
+{
+    char who[DT_RANK_TEXT_MAX], text[DT_MESSAGE_TEXT_MAX];
+
+    if (device[0] == '\0' || rank < control->rank || rank > control->rank + control->local_children)
+        return;
+    for (uint32_t i = 0; i <= control->local_children; i++) {
+        uint32_t other = control->rank + i;
+
+        if (other == rank || strcmp(control->devices[i], device) != 0)
+            continue;
+        snprintf(text, sizeof(text),
+                 "%s and rank %u have one device, %s: each rank needs its own; see CUDA_VISIBLE_DEVICES and "
+                 "--gpus-per-node",
+                 dt_rank_text(control->plan, other < rank ? other : rank, who, sizeof(who)),
+                 other < rank ? rank : other, device);
+        dt_tree_stop(control, text, NULL);
+    }
+    snprintf(control->devices[rank - control->rank], DT_OPINION_DEVICE_MAX, "%s", device);
+}
+
 void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
                   const struct dt_deadline *deadline)
 {
@@ -195,6 +217,7 @@ void dt_tree_join(struct dt_control *control, const struct dt_opinion *opinion,
     dt_opinions_add(&control->opinions, opinion);
     for (uint32_t i = 0; i < below.n; i++)
         dt_opinions_add(&control->opinions, &below.items[i]);
+    dt_tree_check_device(control, control->rank, opinion->device);
     control->table[control->rank] = control->rendezvous.listener.address;
     dt_control_roll_start(control, deadline, DT_PHASE_COLLECTING);
     dt_tree_check_joined(control);
@@ -215,7 +238,7 @@ void dt_tree_check_left(struct dt_control *control)
     if (control->is_stopped || control->phase != DT_PHASE_LEAVING ||
         control->bye_count < dt_tree_child_count(control))
         return;
-    if (control->rank == 0)
+    if (control->is_root)
         dt_tree_done(control);
     else if (dt_tree_parent(control) != NULL)
         dt_control_send_empty(control, dt_tree_parent(control), DT_MESSAGE_BYE);

@@ -5,6 +5,7 @@ libdthost_la_SOURCES = \
 	runtime/backend_host.c \
 	runtime/comm.c runtime/comm.h \
 	runtime/comm_call.c runtime/comm_call.h \
+	runtime/comm_revoke.c \
 	runtime/comm_transfer.c \
 	runtime/deadline.c runtime/deadline.h \
 	runtime/host_call.c runtime/host_call.h \
@@ -24,6 +25,9 @@ libdthost_la_SOURCES = \
 	runtime/host_wait.c runtime/host_wait.h \
 	runtime/math.c runtime/math.h \
 	runtime/math_elements.c runtime/math_elements.h runtime/math_value.h \
+	runtime/math_rows.c runtime/math_rows.h \
+	runtime/math_vocabulary.c runtime/math_vocabulary.h \
 	runtime/host_wire.c runtime/host_wire.h \
+	runtime/operation.c runtime/operation.h \
 	runtime/type.c runtime/type.h
 libdthost_la_LIBADD = -lm

@@ -5,6 +5,7 @@
 #include "runtime/host_coll.h"
 #include "runtime/host_exchange.h"
 #include "runtime/host_wait.h"
+#include "runtime/operation.h"
 
 char *dt_host_call_text(const struct dt_host_call *call, char buf[DT_HOST_CALL_TEXT_MAX])
 {
@@ -20,19 +21,25 @@ static int run(struct dt_host_comm *comm, const struct dt_operation *operation,
                struct dtrain_error *err)
 {
     bool is_transfer = operation->kind == DT_TRANSFER;
+    char text[DT_HOST_CALL_TEXT_MAX];
     struct dt_host_call call = {
         .comm = comm,
         .operation = operation,
-        .name = dt_host_operation_name(operation),
+        .name = dt_operation_name(operation),
         .number = is_transfer ? ++comm->transfers : ++comm->collectives,
         .deadline = dt_deadline_after_ms(comm->host->env.timeout_ms),
     };
 
     if (!is_transfer)
         call.header = dt_host_header_of(operation, call.number);
-    if (dt_host_check_deaths(&call, err) != 0)
+    if (dt_host_check_news(&call, err) != 0)
         return -1;
-    return dt_host_coll_run(&call, err);
+    if (dt_host_coll_run(&call, err) == 0)
+        return 0;
+    /* What the operation failed of then only follows from it. */
+    if (dt_host_comm_is_revoked(comm))
+        dt_error_set(err, "%s: %s", dt_host_call_text(&call, text), comm->revocation.text);
+    return -1;
 }
 
 int dt_host_call_run(struct dt_host_comm *comm, const struct dt_operation *operation,

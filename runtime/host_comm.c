@@ -169,6 +169,8 @@ int dt_host_comm_begin(struct dt_host_comm *comm, uint64_t ticket, struct dtrain
         pthread_cond_wait(&comm->turn_came, &comm->lock);
     if (comm->has_failed)
         rc = dt_error_set(err, "%s", comm->failure.text);
+    else
+        comm->is_running = true;
     pthread_mutex_unlock(&comm->lock);
     return rc;
 }
@@ -201,18 +203,58 @@ static void tell_members(struct dt_host_comm *comm, const struct dtrain_error *f
                 cause->is_whole ? cause->text : failure->text);
 }
 
+static void fail(struct dt_host_comm *comm, const char *text)
+{
+    comm->has_failed = true;
+    dt_error_set(&comm->failure, "%s", text);
+}
+
+/* An operation may be through although the communicator was revoked beside it: the next one is not. */
 void dt_host_comm_end(struct dt_host_comm *comm, const struct dtrain_error *failure)
 {
-    if (failure != NULL) {
-        tell_members(comm, failure);
-        cancel_connecting(comm);
-    }
     pthread_mutex_lock(&comm->lock);
+    if (failure == NULL && atomic_load(&comm->is_revoked))
+        failure = &comm->revocation;
     if (failure != NULL && !comm->has_failed) {
-        comm->has_failed = true;
-        comm->failure = *failure;
+        fail(comm, failure->text);
+        tell_members(comm, failure);
     }
+    comm->is_running = false;
     comm->turn++;
     pthread_cond_broadcast(&comm->turn_came);
     pthread_mutex_unlock(&comm->lock);
+    if (failure != NULL)
+        cancel_connecting(comm);
+}
+
+/* Between turns nobody else uses the links, and with the lock held nobody begins one. */
+void dt_host_comm_revoke(struct dt_host_comm *comm, const char *text)
+{
+    pthread_mutex_lock(&comm->lock);
+    if (!comm->has_failed && !atomic_load(&comm->is_revoked)) {
+        dt_error_set(&comm->revocation, "%s", text);
+        if (!comm->is_running) {
+            fail(comm, text);
+            tell_members(comm, &comm->revocation);
+        }
+        atomic_store(&comm->is_revoked, true);
+        eventfd_write(comm->notify_fd, 1);
+    }
+    pthread_mutex_unlock(&comm->lock);
+    cancel_connecting(comm);
+}
+
+bool dt_host_comm_is_revoked(struct dt_host_comm *comm)
+{
+    return atomic_load(&comm->is_revoked);
+}
+
+bool dt_host_comm_has_failed(struct dt_host_comm *comm)
+{
+    bool has_failed;
+
+    pthread_mutex_lock(&comm->lock);
+    has_failed = comm->has_failed;
+    pthread_mutex_unlock(&comm->lock);
+    return has_failed;
 }

@@ -8,6 +8,7 @@
 #define DT_RUNTIME_HOST_COMM_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "runtime/backend.h"
 #include "runtime/host_connect.h"
@@ -65,7 +66,7 @@ struct dt_host_comm {
     struct pollfd *polls; /* size + 2 */
     int notify_fd;        /* an attempt to connect is over */
     int cancel_fd;        /* readable when the communicator failed or ends */
-    uint32_t deaths_seen;
+    uint32_t news_seen; /* deaths and revocations of any communicator */
     uint64_t collectives, transfers; /* run so far */
     char *piece;                     /* arriving bytes that wait to be reduced */
     size_t piece_used;
@@ -77,8 +78,11 @@ struct dt_host_comm {
     pthread_cond_t turn_came;
     uint64_t tickets; /* given to queued operations */
     uint64_t turn;    /* ticket of the one that runs */
+    bool is_running; /* an operation has the turn and uses the links */
     bool has_failed;
     struct dtrain_error failure;
+    atomic_bool is_revoked; /* while an operation runs: it ends with this reason */
+    struct dtrain_error revocation;
 };
 
 int dt_host_comm_create(struct dt_host_comm **comm, struct dt_host *host,
@@ -102,6 +106,16 @@ char *dt_host_comm_peer_text(const struct dt_host_comm *comm, int peer,
 
 /* Blocks until the ticket's turn; -1 with the first failure when there was one. */
 int dt_host_comm_begin(struct dt_host_comm *comm, uint64_t ticket, struct dtrain_error *err);
+/*
+ * The communicator fails with this text unless it failed before: at once, or
+ * through the operation that runs. The members are told. Thread-safe.
+ */
+void dt_host_comm_revoke(struct dt_host_comm *comm, const char *text);
+/* Thread-safe. */
+bool dt_host_comm_has_failed(struct dt_host_comm *comm);
+/* Whether the operation that runs must end; cheap. */
+bool dt_host_comm_is_revoked(struct dt_host_comm *comm);
+
 /* Ends the turn. failure: NULL, or why the communicator fails now, which the members are told. */
 void dt_host_comm_end(struct dt_host_comm *comm, const struct dtrain_error *failure);
 

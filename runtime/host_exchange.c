@@ -122,8 +122,11 @@ int dt_host_exchange(struct dt_host_call *call, struct dt_host_message *messages
             return -1;
     }
     while (call->comm->busy_count > 0) {
-        int moved = move_all(call, err);
+        int moved;
 
+        if (dt_host_comm_is_revoked(call->comm))
+            return dt_error_set(err, "%s", call->comm->revocation.text);
+        moved = move_all(call, err);
         if (moved < 0)
             return -1;
         if (moved > 0)

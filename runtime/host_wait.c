@@ -9,24 +9,33 @@
 #include "runtime/host_peer.h"
 
 #define NAMED_MAX 8        /* peers that an error names */
-#define DEATH_SLICE_MS 100 /* the death descriptor stays readable after the first death: look by time */
+#define NEWS_SLICE_MS 100 /* the descriptor stays readable after the first death: look by time */
 
 /* ---- Reasons to stop ---------------------------------------------------- */
 
-int dt_host_check_deaths(struct dt_host_call *call, struct dtrain_error *err)
+static uint32_t count_news(const struct dt_peers *peers)
+{
+    uint32_t revoked = peers->revoke_count != NULL ? atomic_load(peers->revoke_count) : 0;
+
+    return atomic_load(peers->death_count) + revoked;
+}
+
+int dt_host_check_news(struct dt_host_call *call, struct dtrain_error *err)
 {
     struct dt_host_comm *comm = call->comm;
     const struct dt_peers *peers = comm->host->env.peers;
-    uint32_t deaths = atomic_load(peers->death_count);
+    uint32_t news = count_news(peers);
     char text[DT_HOST_CALL_TEXT_MAX];
 
-    if (deaths == comm->deaths_seen)
+    if (news == comm->news_seen)
         return 0;
+    if (peers->is_revoked != NULL && peers->is_revoked(peers->context, comm->channel, err))
+        return dt_error_prefix(err, "%s", dt_host_call_text(call, text));
     for (int i = 0; i < comm->size; i++) {
         if (i != comm->rank && peers->is_dead(peers->context, comm->peers[i].rank, err))
             return dt_error_prefix(err, "%s", dt_host_call_text(call, text));
     }
-    comm->deaths_seen = deaths;
+    comm->news_seen = news;
     return 0;
 }
 
@@ -92,7 +101,7 @@ static int check_left(struct dt_host_call *call, struct dtrain_error *err)
 
 static int check(struct dt_host_call *call, struct dtrain_error *err)
 {
-    if (dt_host_check_deaths(call, err) != 0 || look_at_others(call, err) != 0 ||
+    if (dt_host_check_news(call, err) != 0 || look_at_others(call, err) != 0 ||
         check_left(call, err) != 0)
         return -1;
     return dt_deadline_passed(&call->deadline) ? dt_host_report_deadline(call, err) : 0;
@@ -107,8 +116,8 @@ static int sleep_ms(const struct dt_host_call *call)
 
     if (call->grace_at_ns != 0 && dt_deadline_left_ms(&grace) < ms)
         ms = dt_deadline_left_ms(&grace);
-    if (call->comm->deaths_seen != 0 && ms > DEATH_SLICE_MS)
-        ms = DEATH_SLICE_MS;
+    if (call->comm->news_seen != 0 && ms > NEWS_SLICE_MS)
+        ms = NEWS_SLICE_MS;
     return ms;
 }
 
@@ -120,7 +129,7 @@ static bool arm(struct dt_host_call *call, nfds_t *first, nfds_t *n)
 
     *n = 0;
     comm->polls[(*n)++] = (struct pollfd){.fd = comm->notify_fd, .events = POLLIN};
-    if (comm->deaths_seen == 0)
+    if (comm->news_seen == 0)
         comm->polls[(*n)++] = (struct pollfd){.fd = comm->host->env.peers->death_fd, .events = POLLIN};
     *first = *n;
     for (int i = 0; i < comm->linked_count; i++) {

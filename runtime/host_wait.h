@@ -13,8 +13,8 @@
  */
 int dt_host_wait(struct dt_host_call *call, struct dtrain_error *err);
 
-/* -1 when a member is known to be dead. */
-int dt_host_check_deaths(struct dt_host_call *call, struct dtrain_error *err);
+/* -1 when a member is known to be dead, or the communicator was revoked elsewhere. */
+int dt_host_check_news(struct dt_host_call *call, struct dtrain_error *err);
 
 /* "rank 5 on n2, rank 7 on n2": peers that the operation cannot move on without. Returns buf. */
 char *dt_host_awaited_text(const struct dt_host_call *call, char *buf, size_t size);

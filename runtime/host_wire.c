@@ -2,14 +2,8 @@
 
 #include <stdio.h>
 
+#include "runtime/operation.h"
 #include "runtime/type.h"
-
-static const char *const kind_names[] = {
-    [DT_ALL_REDUCE] = "all_reduce", [DT_ALL_GATHER] = "all_gather",
-    [DT_REDUCE_SCATTER] = "reduce_scatter", [DT_BROADCAST] = "broadcast",
-    [DT_ALL_TO_ALL] = "all_to_all", [DT_TRANSFER] = "transfer",
-    [DT_BARRIER] = "barrier",
-};
 
 static bool reduces(unsigned kind)
 {
@@ -57,7 +51,7 @@ static const char *header_name(const struct dt_host_header *header, bool is_rece
     if (header->kind == DT_TRANSFER)
         return is_receiver ? "recv" : "send";
     if (header->kind <= DT_BARRIER)
-        return kind_names[header->kind];
+        return dt_operation_kind_name(header->kind);
     return header->kind == DT_HOST_HELLO ? "hello" : "an unknown operation";
 }
 
@@ -77,11 +71,4 @@ char *dt_host_header_text(char buf[DT_HOST_WIRE_TEXT_MAX], const struct dt_host_
                  header_name(header, is_receiver), (unsigned long long)header->bytes,
                  dt_type_name(header->type), detail);
     return buf;
-}
-
-const char *dt_host_operation_name(const struct dt_operation *operation)
-{
-    if (operation->kind == DT_TRANSFER && operation->transfer_count == 1)
-        return operation->transfers[0].is_send ? "send" : "recv";
-    return kind_names[operation->kind];
 }

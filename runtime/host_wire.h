@@ -50,7 +50,4 @@ bool dt_host_header_is_collective(const struct dt_host_header *header);
 char *dt_host_header_text(char buf[DT_HOST_WIRE_TEXT_MAX], const struct dt_host_header *header,
                           bool is_receiver);
 
-/* "all_reduce"; "send" and "recv" for a transfer of one. */
-const char *dt_host_operation_name(const struct dt_operation *operation);
-
 #endif

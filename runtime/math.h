@@ -27,6 +27,7 @@ enum dt_math_kind {
     DT_MATH_SOFTMAX_MERGE,
     DT_MATH_GATHER_ROWS,
     DT_MATH_SCATTER_ROWS,
+    DT_MATH_DOT_ROWS,
     DT_MATH_KINDS,
 };
 
@@ -98,12 +99,13 @@ struct dt_math_copy_2d {
 /*
  * The tokens first .. first + real - 1 of a vocabulary lie here, as rows of memory.
  * EMBEDDING: out[rows, n] = the token's row of table[., n], 0 where it is not held.
- * EMBEDDING_GRADIENT: table's row of the token += out's, rows in order.
+ * EMBEDDING_GRADIENT: table's row of the token += out's, rows in order. The table's type may be
+ * another than out's: gradients are often kept in float32.
  */
 struct dt_math_embedding {
     void *out;
     void *table; /* written by the gradient only */
-    enum dtrain_type type;
+    enum dtrain_type type, table_type;
     const int32_t *tokens; /* [rows] */
     size_t first, real, rows, n;
 };
@@ -158,6 +160,18 @@ struct dt_math_rows {
     size_t rows, n;
 };
 
+/*
+ * dots[to_index[i]] = sum over the n elements of a[a_index[i]] * b[i], i < rows; dots is float32. A
+ * negative a_index: 0. to_index names each place at most once.
+ */
+struct dt_math_dot_rows {
+    float *dots;
+    const void *a, *b;
+    enum dtrain_type type;
+    const int32_t *to_index, *a_index; /* [rows] */
+    size_t rows, n;
+};
+
 struct dt_math {
     enum dt_math_kind kind;
     union {
@@ -170,6 +184,7 @@ struct dt_math {
         struct dt_math_loss loss;
         struct dt_math_softmax_merge softmax_merge;
         struct dt_math_rows rows;
+        struct dt_math_dot_rows dot_rows;
     };
 };
 

@@ -42,7 +42,8 @@ void dt_opinion_init(struct dt_opinion *opinion, uint32_t rank, const struct dt_
 
 bool dt_opinion_equals(const struct dt_opinion *a, const struct dt_opinion *b)
 {
-    return a->plan_hash == b->plan_hash && strcmp(a->version, b->version) == 0 &&
+    return a->plan_hash == b->plan_hash && a->config_hash == b->config_hash &&
+           strcmp(a->version, b->version) == 0 &&
            strcmp(a->backend, b->backend) == 0 && strcmp(a->axes, b->axes) == 0;
 }
 
@@ -54,6 +55,7 @@ void dt_opinions_add(struct dt_opinions *opinions, const struct dt_opinion *opin
         if (!dt_opinion_equals(held, opinion))
             continue;
         held->count += opinion->count;
+        held->device[0] = '\0';
         if (opinion->rank < held->rank)
             held->rank = opinion->rank;
         return;
@@ -74,6 +76,10 @@ static void difference_text(char *text, size_t size, const struct dt_opinion *od
                  "has the plan %016" PRIx64 ", rank %u the plan %016" PRIx64
                  " (same axes, other nodes or tasks)",
                  odd->plan_hash, first->rank, first->plan_hash);
+    else if (strcmp(odd->backend, first->backend) == 0)
+        snprintf(text, size,
+                 "was given another configuration of communicators (DTRAIN_NCCL_CONFIG) than rank %u",
+                 first->rank);
     else
         snprintf(text, size, "uses the backend %s, rank %u uses %s", odd->backend, first->rank,
                  first->backend);
@@ -106,9 +112,11 @@ void dt_opinions_write(struct dt_buffer *buffer, const struct dt_opinions *opini
         dt_buffer_u32(buffer, opinion->rank);
         dt_buffer_u32(buffer, opinion->count);
         dt_buffer_u64(buffer, opinion->plan_hash);
+        dt_buffer_u64(buffer, opinion->config_hash);
         dt_buffer_text(buffer, opinion->version);
         dt_buffer_text(buffer, opinion->backend);
         dt_buffer_text(buffer, opinion->axes);
+        dt_buffer_text(buffer, opinion->device);
     }
 }
 
@@ -124,9 +132,11 @@ void dt_opinions_read(struct dt_reader *reader, struct dt_opinions *opinions)
         opinion.rank = dt_reader_u32(reader);
         opinion.count = dt_reader_u32(reader);
         opinion.plan_hash = dt_reader_u64(reader);
+        opinion.config_hash = dt_reader_u64(reader);
         dt_reader_text(reader, opinion.version, sizeof(opinion.version));
         dt_reader_text(reader, opinion.backend, sizeof(opinion.backend));
         dt_reader_text(reader, opinion.axes, sizeof(opinion.axes));
+        dt_reader_text(reader, opinion.device, sizeof(opinion.device));
         if (!reader->is_broken)
             dt_opinions_add(opinions, &opinion);
     }

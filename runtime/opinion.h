@@ -12,17 +12,21 @@
 #define DT_OPINION_VERSION_MAX 24
 #define DT_OPINION_BACKEND_MAX 16
 #define DT_OPINION_AXES_MAX 128
+#define DT_OPINION_DEVICE_MAX 32
 #define DT_OPINIONS_MAX 9 /* rank 0's and eight that differ */
 /* Bytes of one in a message, at most. */
-#define DT_OPINION_WIRE_MAX (16 + 6 + DT_OPINION_VERSION_MAX + DT_OPINION_BACKEND_MAX + DT_OPINION_AXES_MAX)
+#define DT_OPINION_WIRE_MAX \
+    (24 + 8 + DT_OPINION_VERSION_MAX + DT_OPINION_BACKEND_MAX + DT_OPINION_AXES_MAX + DT_OPINION_DEVICE_MAX)
 
 struct dt_opinion {
     uint32_t rank;  /* the lowest rank that holds it */
     uint32_t count; /* how many do */
     uint64_t plan_hash;
+    uint64_t config_hash;                 /* of the communicators' configuration */
     char version[DT_OPINION_VERSION_MAX]; /* of the library */
-    char backend[DT_OPINION_BACKEND_MAX];
-    char axes[DT_OPINION_AXES_MAX]; /* "tp=8 pp=2 dp=2 order=tp-cp-ep-dp-pp" */
+    char backend[DT_OPINION_BACKEND_MAX]; /* with its version: "nccl 2.28.9" */
+    char axes[DT_OPINION_AXES_MAX];       /* "tp=8 pp=2 dp=2 order=tp-cp-ep-dp-pp" */
+    char device[DT_OPINION_DEVICE_MAX];   /* of that rank; "": none, or of several ranks. Not compared */
 };
 
 /* Zero-initialise. Those past DT_OPINIONS_MAX are dropped: enough others differ by then. */
@@ -31,6 +35,7 @@ struct dt_opinions {
     struct dt_opinion items[DT_OPINIONS_MAX];
 };
 
+/* config_hash and device are left 0 and "". */
 void dt_opinion_init(struct dt_opinion *opinion, uint32_t rank, const struct dt_plan *plan,
                      uint64_t plan_hash, const char *backend);
 

@@ -41,11 +41,22 @@ struct dt_peers {
     char *(*describe)(void *context, uint32_t rank, char *buf, size_t size);
 
     /*
-     * A counter that changes with every death learned, and a descriptor that
-     * is readable from the first death on (poll it beside the data; look at
-     * the counter to see whether there is news).
+     * Tells all ranks that can be reached, this one too, that the communicator
+     * of `channel` was revoked; text says by whom and why. Only the first of a
+     * channel counts. Does not wait. NULL: nobody is told. Thread-safe.
+     */
+    void (*revoke)(void *context, uint64_t channel, const char *text);
+
+    /* Whether that came; then err is its text. NULL: never. Thread-safe. */
+    bool (*is_revoked)(void *context, uint64_t channel, struct dtrain_error *err);
+
+    /*
+     * Counters that change with every death and every revocation learned, and a
+     * descriptor that is readable from the first of either on (poll it beside
+     * the data; look at the counters to see whether there is news).
      */
     const _Atomic uint32_t *death_count;
+    const _Atomic uint32_t *revoke_count; /* NULL where revoke is */
     int death_fd;
 };
 

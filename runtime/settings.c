@@ -70,6 +70,12 @@ static int read_ifname(struct dt_settings *settings, const char *text, struct dt
     return 0;
 }
 
+static int read_comm(struct dt_settings *settings, const char *text, const char *name,
+                     struct dtrain_error *err)
+{
+    return is_set(text) ? dt_comm_configs_parse(&settings->comm, text, name, err) : 0;
+}
+
 static int read_step(struct dt_settings *settings, char *(*get)(const char *), struct dtrain_error *err)
 {
     const char *tasks = get("SLURM_STEP_NUM_TASKS"), *mapping = get("SLURM_PMIX_MAPPING_SERV");
@@ -97,7 +103,9 @@ int dt_settings_read(struct dt_settings *settings, const struct dtrain_options *
 {
     *settings = (struct dt_settings){0};
     if (read_log(settings, get("DTRAIN_LOG"), err) < 0 || read_timeouts(settings, options, get, err) < 0 ||
-        read_ifname(settings, get("DTRAIN_SOCKET_IFNAME"), err) < 0)
+        read_ifname(settings, get("DTRAIN_SOCKET_IFNAME"), err) < 0 ||
+        read_comm(settings, get(DT_COMM_CONFIG_SITE_NAME), DT_COMM_CONFIG_SITE_NAME, err) < 0 ||
+        read_comm(settings, get(DT_COMM_CONFIG_USER_NAME), DT_COMM_CONFIG_USER_NAME, err) < 0)
         return -1;
     return read_step(settings, get, err);
 }

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/comm_config.h"
 #include "core/log.h"
 
 #define DT_SETTINGS_NAME_MAX 16  /* of a network interface, as Linux */
@@ -19,6 +20,7 @@ struct dt_settings {
     int init_timeout_ms;
     int timeout_ms;
     enum dt_log_level log_level;
+    struct dt_comm_configs comm; /* the site's and over them the user's */
     char ifname[DT_SETTINGS_NAME_MAX]; /* "": not set */
     uint32_t step_tasks;               /* tasks of the Slurm step; 1 outside Slurm */
     uint32_t step_task;                /* this one; 0 outside Slurm */

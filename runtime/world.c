@@ -35,8 +35,11 @@ static void write_line(void *context, enum dt_log_level level, const char *line)
 
 /* ---- Start ---------------------------------------------------------------------------- */
 
+/* With a thread still in the backend nothing that it uses may go: the process is to end. */
 void dt_world_destroy(struct dtrain_world *world)
 {
+    if (dt_world_comms_are_stuck(&world->comms))
+        return;
     dt_world_comms_destroy(world);
     if (world->backend != NULL && world->backend_state != NULL)
         world->backend->close(world->backend_state);
@@ -73,6 +76,8 @@ struct dtrain_world *dt_world_create(const struct dt_world_start *start, struct 
     world->boot = start->boot;
     world->boot_state = start->boot_state;
     world->backend = start->backend;
+    world->device = start->device;
+    world->has_device = start->has_device;
     world->log = (struct dt_log){start->settings.log_level, write_line, world};
     world->deadline = dt_deadline_after_ms(start->settings.init_timeout_ms);
     world->phases = start->phases;
@@ -190,6 +195,12 @@ int dtrain_init_poll(struct dtrain_world *world, bool *done, struct dtrain_error
     return 0;
 }
 
+int dt_world_await(struct dtrain_world *world, bool *done, struct dtrain_error *err)
+{
+    join_thread(world);
+    return dtrain_init_poll(world, done, err);
+}
+
 int dtrain_init(struct dtrain_world **made, const struct dtrain_options *options, struct dtrain_error *err)
 {
     struct dtrain_world *world;
@@ -198,8 +209,7 @@ int dtrain_init(struct dtrain_world **made, const struct dtrain_options *options
     *made = NULL;
     if (dtrain_init_start(&world, options, err) < 0)
         return -1;
-    join_thread(world);
-    if (dtrain_init_poll(world, &done, err) < 0) {
+    if (dt_world_await(world, &done, err) < 0) {
         dtrain_finalize(world, NULL);
         return -1;
     }

@@ -28,6 +28,8 @@ struct dtrain_world {
     struct dt_log log;
 
     uint32_t rank, node;
+    int device;     /* of the backend, when has_device; else the one of the local rank */
+    bool has_device;
     bool is_placed; /* rank and node are known */
     struct dt_control *control;
     const struct dt_backend *backend;
@@ -49,6 +51,8 @@ struct dt_world_start {
     void *boot_state;        /* what boot->open finds in *state; PMIx needs none, a test's double does */
     struct dt_phases phases; /* begun */
     const struct dt_backend *backend; /* NULL: by the plan */
+    int device;                       /* when has_device */
+    bool has_device;
 };
 
 /* Fills settings, plan and plan_hash from the options and the environment; -1: nothing is owned. */
@@ -63,6 +67,9 @@ void dt_world_place(struct dtrain_world *world, uint32_t task);
 
 /* dtrain_init_start() with everything given. */
 int dt_world_start(struct dtrain_world **world, const struct dt_world_start *start, struct dtrain_error *err);
+
+/* Waits for the end of the bring-up, then as dtrain_init_poll(). */
+int dt_world_await(struct dtrain_world *world, bool *done, struct dtrain_error *err);
 
 /* bringup.c: all steps, in the world's own thread. */
 int dt_bringup(struct dtrain_world *world, struct dtrain_error *err);

@@ -1,26 +1,16 @@
 #include "world_comms.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "comm.h"
 #include "world.h"
+#include "world_ids.h"
 
-#define CHANNEL_OF_IDS (UINT64_C(1) << 62) /* set in the channel over which a group's id travels */
-
-/* A group and its communicator. Groups of the same members, whatever their axes, share one. */
-struct dt_world_comm {
-    struct dt_world_comm *next;
-    unsigned axes; /* for which it was made first */
-    struct dt_comm_request request;
-    uint32_t *members;
-    struct dtrain_comm *comm; /* NULL: not made yet */
-};
+/* Between the axes and the bits that mark other uses of a channel (world_ids.c, control_rebuild.c). */
+#define GENERATION_SHIFT 44
+#define GENERATION_MASK 0xffffu
 
 /* The axes whose communicators are there from the start. pp is the same in both grids. */
 static const unsigned single_axes[] = {
@@ -38,7 +28,27 @@ _Static_assert(sizeof(single_axes) / sizeof(single_axes[0]) <= DT_CARD_IDS_MAX, 
 void dt_world_comms_init(struct dt_world_comms *comms)
 {
     pthread_mutex_init(&comms->lock, NULL);
-    comms->list = NULL;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+bool dt_world_comms_has(const struct dt_world_comms *comms, uint32_t rank)
+{
+    return comms->survivors == NULL || bsearch(&rank, comms->survivors, comms->survivor_count, sizeof(rank),
+                                               compare_ranks) != NULL;
+}
+
+bool dt_world_comms_is_single(unsigned axes)
+{
+    for (size_t i = 0; i < sizeof(single_axes) / sizeof(single_axes[0]); i++)
+        if (single_axes[i] == axes)
+            return true;
+    return false;
 }
 
 /* "tp", "edp", "tp-dp": names of the axes in a set. */
@@ -55,17 +65,60 @@ static void axes_name(char *name, size_t size, unsigned axes)
     }
 }
 
-/* Different for every set of axes and group; the same on all members. */
-static uint64_t channel_of(const struct dtrain_group *group)
+/* Different for every set of axes, group and generation; the same on all members. */
+static uint64_t channel_of(const struct dt_world_comms *comms, const struct dtrain_group *group)
 {
-    return (uint64_t)group->axes << 32 | (uint32_t)group->index;
+    uint64_t generation = comms->generation & GENERATION_MASK;
+
+    return generation << GENERATION_SHIFT | (uint64_t)group->axes << 32 | (uint32_t)group->index;
 }
 
 static void entry_destroy(struct dt_world_comm *entry)
 {
     dt_comm_destroy(entry->comm);
     free(entry->members);
+    free(entry->request.ids);
     free(entry);
+}
+
+/* Whose values of the configuration hold: a set of several axes takes those for all. */
+static enum dt_comm_axis config_axis(unsigned axes)
+{
+    switch (axes) {
+    case DTRAIN_TP:
+        return DT_COMM_TP;
+    case DTRAIN_CP:
+        return DT_COMM_CP;
+    case DTRAIN_DP:
+        return DT_COMM_DP;
+    case DTRAIN_PP:
+    case DTRAIN_EXPERT | DTRAIN_PP:
+        return DT_COMM_PP;
+    case DTRAIN_EXPERT | DTRAIN_TP:
+        return DT_COMM_ETP;
+    case DTRAIN_EXPERT | DTRAIN_EP:
+        return DT_COMM_EP;
+    case DTRAIN_EXPERT | DTRAIN_DP:
+        return DT_COMM_EDP;
+    default:
+        return DT_COMM_ALL;
+    }
+}
+
+/* Those that are alive, in the group's order. */
+static void add_members(const struct dtrain_world *world, const struct dtrain_group *group,
+                        struct dt_world_comm *entry)
+{
+    struct dt_comm_request *request = &entry->request;
+
+    for (int i = 0; i < group->size; i++) {
+        uint32_t rank = (uint32_t)dtrain_group_member(world, group, i);
+
+        if (rank == world->rank)
+            request->rank = request->size;
+        if (dt_world_comms_has(&world->comms, rank))
+            entry->members[request->size++] = rank;
+    }
 }
 
 static struct dt_world_comm *entry_create(struct dtrain_world *world, const struct dtrain_group *group,
@@ -81,25 +134,43 @@ static struct dt_world_comm *entry_create(struct dtrain_world *world, const stru
         dt_error_memory(err, (size_t)group->size * sizeof(uint32_t), "a group's members");
         return NULL;
     }
-    for (int i = 0; i < group->size; i++)
-        entry->members[i] = (uint32_t)dtrain_group_member(world, group, i);
+    add_members(world, group, entry);
     axes_name(axes, sizeof(axes), group->axes);
     snprintf(entry->request.name, DT_COMM_NAME_MAX, "dtrain/%s/%d", axes, group->index);
     entry->axes = group->axes;
-    entry->request.channel = channel_of(group);
-    entry->request.size = group->size;
-    entry->request.rank = group->rank;
+    entry->request.channel = channel_of(&world->comms, group);
     entry->request.members = entry->members;
+    entry->request.config = dt_comm_config_of(&world->settings.comm, config_axis(group->axes));
+    if (dt_world_ids_alloc(world, &entry->request, err) < 0) {
+        entry_destroy(entry);
+        return NULL;
+    }
     return entry;
 }
 
-/* The entry with these members: `made` itself goes then. */
-static struct dt_world_comm *entry_share(struct dt_world_comms *comms, struct dt_world_comm *made)
+static void say_shared(const struct dtrain_world *world, const struct dt_world_comm *entry,
+                       const struct dt_world_comm *made)
 {
+    enum dt_comm_axis axis = config_axis(made->axes);
+
+    if (world->rank == 0 && world->settings.comm.of[axis].set != 0 &&
+        memcmp(&entry->request.config, &made->request.config, sizeof(made->request.config)) != 0)
+        dt_log(&world->log, DT_LOG_WARN,
+               "%s has the same members and is one communicator with %s, by whose configuration it is made; "
+               "that of %s is not used",
+               made->request.name, entry->request.name, dt_comm_axis_words[axis]);
+}
+
+/* The entry with these members: `made` itself goes then. */
+static struct dt_world_comm *entry_share(struct dtrain_world *world, struct dt_world_comm *made)
+{
+    struct dt_world_comms *comms = &world->comms;
+
     for (struct dt_world_comm *i = comms->list; i != NULL; i = i->next) {
         if (i->request.size != made->request.size ||
             memcmp(i->members, made->members, (size_t)made->request.size * sizeof(uint32_t)) != 0)
             continue;
+        say_shared(world, i, made);
         entry_destroy(made);
         return i;
     }
@@ -108,86 +179,22 @@ static struct dt_world_comm *entry_share(struct dt_world_comms *comms, struct dt
     return made;
 }
 
-static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes, struct dtrain_error *err)
+struct dt_world_comm *dt_world_comms_entry(struct dtrain_world *world, unsigned axes,
+                                           struct dtrain_error *err)
 {
     struct dtrain_group group;
-    struct dt_world_comm *entry;
 
-    if (dtrain_group_get(world, axes, &group, err) < 0)
-        return NULL;
-    entry = entry_create(world, &group, err);
-    return entry != NULL ? entry_share(&world->comms, entry) : NULL;
+    return dtrain_group_get(world, axes, &group, err) < 0 ? NULL : entry_create(world, &group, err);
 }
 
-/* ---- Ids over connections -------------------------------------------------------- */
-
-static bool needs_id(const struct dtrain_world *world, const struct dt_world_comm *entry)
+static struct dt_world_comm *entry_of(struct dtrain_world *world, unsigned axes, struct dtrain_error *err)
 {
-    return world->backend->id_size > 0 && entry->request.size > 1;
-}
+    struct dt_world_comm *entry = dt_world_comms_entry(world, axes, err);
 
-/* Both ends of the connection over which a root hands out its id. */
-static int move_id(int fd, bool is_send, unsigned char *id, size_t size, const struct dt_deadline *deadline,
-                   struct dtrain_error *err)
-{
-    size_t moved = 0;
-
-    while (moved < size) {
-        struct pollfd wanted = {.fd = fd, .events = is_send ? POLLOUT : POLLIN};
-        ssize_t n = is_send ? send(fd, id + moved, size - moved, MSG_NOSIGNAL)
-                            : recv(fd, id + moved, size - moved, 0);
-
-        if (n > 0)
-            moved += (size_t)n;
-        else if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            return dt_error_set(err, "the group's id did not come over: %s",
-                                n == 0 ? "connection closed" : strerror(errno));
-        else if (poll(&wanted, 1, dt_deadline_left_ms(deadline)) == 0)
-            return dt_error_set(err, "the group's id did not come over within %.4g s",
-                                deadline->timeout_ms / 1000.0);
-    }
-    return 0;
-}
-
-static int exchange_with(struct dtrain_world *world, struct dt_world_comm *entry, uint32_t peer,
-                         const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    const struct dt_peers *peers = dt_control_peers(world->control);
-    bool is_local;
-    int fd, rc;
-
-    if (peers->connect(peers->context, peer, entry->request.channel | CHANNEL_OF_IDS, deadline, &fd,
-                       &is_local, err) < 0)
-        return -1;
-    rc = move_id(fd, entry->request.rank == 0, entry->request.id, world->backend->id_size, deadline, err);
-    close(fd);
-    return rc;
-}
-
-static int hand_out_id(struct dtrain_world *world, struct dt_world_comm *entry,
-                       const struct dt_deadline *deadline, struct dtrain_error *err)
-{
-    if (!needs_id(world, entry))
-        return 0;
-    if (entry->request.rank > 0)
-        return exchange_with(world, entry, entry->members[0], deadline, err);
-    for (int i = 1; i < entry->request.size; i++)
-        if (exchange_with(world, entry, entry->members[i], deadline, err) < 0)
-            return -1;
-    return 0;
+    return entry != NULL ? entry_share(world, entry) : NULL;
 }
 
 /* ---- At the start -------------------------------------------------------------- */
-
-static int make_id(struct dtrain_world *world, struct dt_world_comm *entry, struct dt_card *card,
-                   struct dtrain_error *err)
-{
-    if (world->backend->id_create(entry->request.id, err) < 0)
-        return dt_error_prefix(err, "%s", entry->request.name);
-    card->channels[card->id_count] = entry->request.channel;
-    memcpy(card->ids[card->id_count++], entry->request.id, DT_BACKEND_ID_MAX);
-    return 0;
-}
 
 int dt_world_comms_prepare(struct dtrain_world *world, struct dt_card *card, struct dtrain_error *err)
 {
@@ -195,7 +202,7 @@ int dt_world_comms_prepare(struct dtrain_world *world, struct dt_card *card, str
         if (entry_of(world, single_axes[i], err) == NULL)
             return -1;
     for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
-        if (needs_id(world, i) && i->request.rank == 0 && make_id(world, i, card, err) < 0)
+        if (dt_world_ids_publish(world, &i->request, card, err) < 0)
             return -1;
     return 0;
 }
@@ -205,71 +212,30 @@ int dt_world_comms_each_root(struct dtrain_world *world,
                                         struct dtrain_error *err),
                              struct dtrain_error *err)
 {
-    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next) {
-        const unsigned char *id;
-        struct dt_card card;
-
-        if (!needs_id(world, i) || i->request.rank == 0)
-            continue;
-        if (get(world, i->members[0], &card, err) < 0)
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
+        if (dt_world_ids_collect(world, &i->request, get, err) < 0)
             return -1;
-        id = dt_card_id(&card, i->request.channel);
-        if (id == NULL)
-            return dt_error_set(err, "rank %u published no id for %s", i->members[0], i->request.name);
-        memcpy(i->request.id, id, DT_BACKEND_ID_MAX);
-    }
     return 0;
 }
 
-/* Who waits here waits for a lower rank, since a root is its group's lowest: never in a circle. */
 int dt_world_comms_exchange_ids(struct dtrain_world *world, struct dtrain_error *err)
 {
     for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
-        if (hand_out_id(world, i, &world->deadline, err) < 0)
+        if (dt_world_ids_exchange(world, &i->request, &world->deadline, err) < 0)
             return dt_error_prefix(err, "%s", i->request.name);
     return 0;
 }
 
-static int compare_ranks(const void *a, const void *b)
+static void place_comm(const struct dtrain_world *world, struct dt_world_comm *entry)
 {
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    struct dt_comm_place place = {
+        .peers = dt_control_peers(world->control),
+        .rank = world->rank,
+        .channel = entry->request.channel,
+        .members = entry->members,
+    };
 
-    return (left > right) - (left < right);
-}
-
-static size_t unique_ranks(uint32_t *ranks, size_t n)
-{
-    size_t kept = 0;
-
-    qsort(ranks, n, sizeof(*ranks), compare_ranks);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || ranks[i] != ranks[i - 1])
-            ranks[kept++] = ranks[i];
-    return kept;
-}
-
-/* The addresses of all members, in one message. */
-static int lookup_members(struct dtrain_world *world, const struct dt_world_comm *first,
-                          const struct dt_world_comm *end, const struct dt_deadline *deadline,
-                          struct dtrain_error *err)
-{
-    size_t n = 0;
-    uint32_t *ranks;
-    int rc;
-
-    for (const struct dt_world_comm *i = first; i != end; i = i->next)
-        n += (size_t)i->request.size;
-    ranks = calloc(n > 0 ? n : 1, sizeof(*ranks));
-    if (ranks == NULL)
-        return dt_error_memory(err, n * sizeof(*ranks), "the members' addresses");
-    n = 0;
-    for (const struct dt_world_comm *i = first; i != end; i = i->next) {
-        memcpy(ranks + n, i->members, (size_t)i->request.size * sizeof(*ranks));
-        n += (size_t)i->request.size;
-    }
-    rc = dt_control_lookup(world->control, ranks, unique_ranks(ranks, n), deadline, err);
-    free(ranks);
-    return rc;
+    dt_comm_set_place(entry->comm, &place);
 }
 
 /* Those of [first, end) that have no communicator yet; groups of one get one without the backend. */
@@ -282,16 +248,19 @@ static int create_entries(struct dtrain_world *world, struct dt_world_comm *firs
     int rc = 0;
 
     for (struct dt_world_comm *i = first; i != end; i = i->next)
-        if (i->request.size > 1)
+        if (i->comm == NULL && i->request.size > 1)
             requests[n++] = i->request;
-    if (n > 0 &&
-        (lookup_members(world, first, end, deadline, err) < 0 ||
-         world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0))
+    if (n > 0 && world->backend->comms_create(world->backend_state, requests, n, handles, deadline, err) < 0)
         return -1;
-    for (struct dt_world_comm *i = first; i != end; i = i->next)
+    for (struct dt_world_comm *i = first; i != end; i = i->next) {
+        if (i->comm != NULL)
+            continue;
         if (dt_comm_create(&i->comm, world->backend, i->request.size > 1 ? handles[used++] : NULL,
                            i->request.size, i->request.rank, err) < 0)
             rc = -1;
+        else
+            place_comm(world, i);
+    }
     return rc;
 }
 
@@ -300,26 +269,41 @@ int dt_world_comms_create(struct dtrain_world *world, struct dtrain_error *err)
     return create_entries(world, world->comms.list, NULL, &world->deadline, err);
 }
 
-void dt_world_comms_destroy(struct dtrain_world *world)
+static void list_destroy(struct dt_world_comm *list)
 {
-    while (world->comms.list != NULL) {
-        struct dt_world_comm *entry = world->comms.list;
+    while (list != NULL) {
+        struct dt_world_comm *entry = list;
 
-        world->comms.list = entry->next;
+        list = entry->next;
         entry_destroy(entry);
     }
+}
+
+void dt_world_comms_destroy(struct dtrain_world *world)
+{
+    list_destroy(world->comms.list);
+    list_destroy(world->comms.retired);
+    free(world->comms.survivors);
     pthread_mutex_destroy(&world->comms.lock);
 }
 
 /* ---- Later ---------------------------------------------------------------------- */
 
-static int make_and_hand_out_id(struct dtrain_world *world, struct dt_world_comm *entry,
-                                const struct dt_deadline *deadline, struct dtrain_error *err)
+static int exchange_new_ids(struct dtrain_world *world, struct dt_world_comm *entry,
+                            const struct dt_deadline *deadline, struct dtrain_error *err)
 {
-    if (needs_id(world, entry) && entry->request.rank == 0 &&
-        world->backend->id_create(entry->request.id, err) < 0)
+    if (dt_world_ids_make(world, &entry->request, err) < 0)
         return -1;
-    return hand_out_id(world, entry, deadline, err);
+    return dt_world_ids_exchange(world, &entry->request, deadline, err);
+}
+
+int dt_world_comms_fill(struct dtrain_world *world, const struct dt_deadline *deadline,
+                        struct dtrain_error *err)
+{
+    for (struct dt_world_comm *i = world->comms.list; i != NULL; i = i->next)
+        if (i->comm == NULL && exchange_new_ids(world, i, deadline, err) < 0)
+            return dt_error_prefix(err, "%s", i->request.name);
+    return create_entries(world, world->comms.list, NULL, deadline, err);
 }
 
 static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_comm **comm,
@@ -330,13 +314,15 @@ static int comm_get(struct dtrain_world *world, unsigned axes, struct dtrain_com
 
     while (entry != NULL && entry->axes != axes)
         entry = entry->next;
+    if (world->comms.is_broken)
+        return dt_error_set(err, "the last dtrain_comms_rebuild() failed: call it with those that are left");
     if (entry == NULL)
         entry = entry_of(world, axes, err);
     if (entry == NULL)
         return -1;
     if (world->control == NULL && entry->request.size > 1)
         return world->backend->comms_create(NULL, NULL, 0, NULL, &deadline, err);
-    if (entry->comm == NULL && (make_and_hand_out_id(world, entry, &deadline, err) < 0 ||
+    if (entry->comm == NULL && (exchange_new_ids(world, entry, &deadline, err) < 0 ||
                                 create_entries(world, entry, entry->next, &deadline, err) < 0))
         return dt_error_prefix(err, "%s", entry->request.name);
     *comm = entry->comm;

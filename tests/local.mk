@@ -3,7 +3,10 @@ include tests/layout.mk
 include tests/core.mk
 include tests/import.mk
 include tests/host.mk
+include tests/tp.mk
 include tests/boot.mk
+include tests/dp.mk
+include tests/ladder.mk
 include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
@@ -12,6 +15,12 @@ include tests/bind.mk
 include tests/switches.mk
 include tests/topo_tool.mk
 include tests/python.mk
+include tests/suggest.mk
+include tests/pp.mk
+include tests/fake/nccl.mk
+include tests/nccl.mk
+include tests/train_nccl.mk
+include tests/gpu.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

@@ -12,7 +12,9 @@ struct dt_command {
 };
 
 extern const struct dt_command dt_cmd_plan;
+extern const struct dt_command dt_cmd_suggest;
 extern const struct dt_command dt_cmd_topo;
+extern const struct dt_command dt_cmd_schedule;
 extern const struct dt_command dt_cmd_env;
 extern const struct dt_command dt_cmd_help;
 

@@ -3,6 +3,8 @@ dtrain_SOURCES = \
 	tools/cmd_env.c \
 	tools/cmd_help.c \
 	tools/cmd_plan.c \
+	tools/cmd_schedule.c \
+	tools/cmd_suggest.c \
 	tools/cmd_topo.c \
 	tools/command.c tools/command.h \
 	tools/console.c tools/console.h \
@@ -17,6 +19,22 @@ dtrain_SOURCES = \
 	tools/plan_step.c tools/plan_step.h \
 	tools/plan_svg.c tools/plan_svg.h \
 	tools/plan_switches.c tools/plan_switches.h \
+	tools/schedule_json.c \
+	tools/schedule_options.c tools/schedule_options.h \
+	tools/schedule_svg.c \
+	tools/schedule_text.c \
+	tools/schedule_view.h \
+	tools/suggest_gpu.c tools/suggest_gpu.h \
+	tools/suggest_layout.c tools/suggest_layout.h \
+	tools/suggest_limits.c tools/suggest_limits.h \
+	tools/suggest_machine.c tools/suggest_machine.h \
+	tools/suggest_memory.c tools/suggest_memory.h \
+	tools/suggest_model.c tools/suggest_model.h \
+	tools/suggest_options.c tools/suggest_options.h \
+	tools/suggest_print.c tools/suggest_print.h \
+	tools/suggest_search.c tools/suggest_search.h \
+	tools/suggest_time.c tools/suggest_time.h \
+	tools/suggest_why.c tools/suggest_why.h \
 	tools/svg.c tools/svg.h \
 	tools/table.c tools/table.h \
 	tools/topo_json.c tools/topo_json.h \
@@ -29,7 +47,7 @@ dtrain_SOURCES = \
 	tools/topo_text.c tools/topo_text.h \
 	tools/topo_view.c tools/topo_view.h
 dtrain_CFLAGS = $(AM_CFLAGS) $(DT_HWLOC_CFLAGS)
-dtrain_LDADD = libdtimport.la libdttopo.la libdtcore.la $(DT_HWLOC_LIBS)
+dtrain_LDADD = libdtimport.la libdttopo.la libdtschedule.la libdtcore.la $(DT_HWLOC_LIBS) -lm
 
 # Writes the man pages from their templates and the tables of the programs.
 noinst_PROGRAMS += tools/mangen
@@ -38,5 +56,9 @@ tools_mangen_SOURCES = \
 	tools/mangen.c \
 	tools/option_table.c tools/option_table.h \
 	tools/plan_options.c tools/plan_options.h \
+	tools/schedule_options.c tools/schedule_options.h \
+	tools/suggest_limits.c tools/suggest_limits.h \
+	tools/suggest_model.c tools/suggest_model.h \
+	tools/suggest_options.c tools/suggest_options.h \
 	tools/topo_options.c tools/topo_options.h
-tools_mangen_LDADD = libdtcore.la
+tools_mangen_LDADD = libdtschedule.la libdtcore.la

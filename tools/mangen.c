@@ -16,6 +16,8 @@
 #include "core/env.h"
 #include "core/request.h"
 #include "tools/console.h"
+#include "tools/schedule_options.h"
+#include "tools/suggest_options.h"
 #include "tools/topo_options.h"
 
 #define LINE_MAX_BYTES 1024
@@ -111,19 +113,23 @@ static void list_options(struct dt_out *out)
     }
 }
 
+static void list_option(struct dt_out *out, char letter, const char *name, const char *value, const char *text)
+{
+    dt_out_text(out, ".TP\n");
+    if (letter != 0) {
+        bold(out, "-", (const char[]){letter, '\0'});
+        dt_out_text(out, ", ");
+    }
+    bold(out, "--", name);
+    if (value != NULL)
+        argument(out, "=", value, "");
+    help(out, text, "");
+}
+
 static void list_table(struct dt_out *out, const struct dt_plan_option *options, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        dt_out_text(out, ".TP\n");
-        if (options[i].letter != 0) {
-            bold(out, "-", (const char[]){options[i].letter, '\0'});
-            dt_out_text(out, ", ");
-        }
-        bold(out, "--", options[i].name);
-        if (options[i].argument != NULL)
-            argument(out, "=", options[i].argument, "");
-        help(out, options[i].help, "");
-    }
+    for (size_t i = 0; i < count; i++)
+        list_option(out, options[i].letter, options[i].name, options[i].argument, options[i].help);
 }
 
 static void list_plan_options(struct dt_out *out)
@@ -140,6 +146,24 @@ static void list_topo_options(struct dt_out *out)
     const struct dt_plan_option *options = dt_topo_options_table(&count);
 
     list_table(out, options, count);
+}
+
+static void list_suggest_options(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_suggest_option *options = dt_suggest_options_table(&count);
+
+    for (size_t i = 0; i < count; i++)
+        list_option(out, options[i].letter, options[i].name, options[i].argument, options[i].help);
+}
+
+static void list_schedule_options(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_schedule_option *options = dt_schedule_options_table(&count);
+
+    for (size_t i = 0; i < count; i++)
+        list_option(out, 0, options[i].name, options[i].argument, options[i].help);
 }
 
 static void list_variables(struct dt_out *out)
@@ -179,6 +203,21 @@ static void list_conf_keys(struct dt_out *out)
     }
 }
 
+static void list_comm_fields(struct dt_out *out)
+{
+    size_t count;
+    const struct dt_comm_field_row *rows = dt_comm_field_rows(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        dt_out_text(out, ".TP\n");
+        bold(out, "", rows[i].name);
+        argument(out, " = ", rows[i].value, "");
+        help(out, rows[i].help, "");
+        if (rows[i].since != 0)
+            dt_out_printf(out, "(NCCL %d.%d)\n", rows[i].since / 10000, rows[i].since / 100 % 100);
+    }
+}
+
 static const struct {
     const char *mark;
     void (*print)(struct dt_out *out);
@@ -186,6 +225,9 @@ static const struct {
     {"@OPTIONS@", list_options},     {"@PLAN_OPTIONS@", list_plan_options},
     {"@VARIABLES@", list_variables}, {"@INPUTS@", list_inputs},
     {"@CONF_KEYS@", list_conf_keys}, {"@TOPO_OPTIONS@", list_topo_options},
+    {"@SUGGEST_OPTIONS@", list_suggest_options},
+    {"@SCHEDULE_OPTIONS@", list_schedule_options},
+    {"@COMM_FIELDS@", list_comm_fields},
 };
 
 /* Drops the newline; refuses a line that is longer than the buffer. */

@@ -11,9 +11,11 @@ struct transit {
     const struct shape *shape;
     const struct model *model;
     struct memory memory;
-    float *device; /* [tp, slice] or whole, in device memory */
-    float *slices; /* the same in host memory */
-    float *whole;  /* host memory */
+    enum dtrain_type type; /* of all values: the run's main type */
+    size_t size;           /* bytes of one */
+    void *device;          /* [tp, slice] or whole, in device memory */
+    void *slices;          /* the same in host memory */
+    void *whole;           /* host memory */
 };
 
 static size_t largest(const struct model *model, size_t tp)
@@ -30,15 +32,21 @@ static size_t largest(const struct model *model, size_t tp)
 static int transit_create(struct transit *transit, struct grid *grid, const struct shape *shape,
                           const struct model *model, struct dtrain_error *err)
 {
-    size_t floats = largest(model, (size_t)shape->layout.tp.size);
+    size_t values = largest(model, (size_t)shape->layout.tp.size);
 
-    *transit =
-        (struct transit){.grid = grid, .shape = shape, .model = model, .memory.compute = grid->compute};
-    transit->device = memory_floats(&transit->memory, floats);
-    transit->slices = malloc(floats * sizeof(float));
-    transit->whole = malloc(floats * sizeof(float));
+    *transit = (struct transit){
+        .grid = grid,
+        .shape = shape,
+        .model = model,
+        .memory.compute = grid->compute,
+        .type = grid->compute->main,
+        .size = dtrain_type_size(grid->compute->main),
+    };
+    transit->device = memory_mains(&transit->memory, values);
+    transit->slices = malloc(values * transit->size);
+    transit->whole = malloc(values * transit->size);
     if (transit->slices == NULL || transit->whole == NULL)
-        return error_memory(err, floats * sizeof(float), "the largest tensor of a checkpoint");
+        return error_memory(err, values * transit->size, "the largest tensor of a checkpoint");
     return memory_check(&transit->memory, err);
 }
 
@@ -61,7 +69,8 @@ static void paste_slices(struct transit *transit, const struct parameter *parame
     for (tp.rank = 0; tp.rank < tp.size; tp.rank++) {
         struct slice slice = parameter_slice(parameter, tp);
 
-        parameter_paste(parameter, &slice, transit->whole, transit->slices + (size_t)tp.rank * count);
+        parameter_paste(parameter, &slice, transit->size, transit->whole,
+                        compute_at(transit->slices, transit->type, (size_t)tp.rank * count));
     }
 }
 
@@ -71,16 +80,15 @@ static int gather(struct transit *transit, size_t index, enum model_part part, s
     struct grid *grid = transit->grid;
     const struct parameter *parameter = &transit->model->parameters[index];
     const struct tensor *tensor = &transit->model->tensors[index];
-    const float *own = transit->model->parts[part] + tensor->offset;
+    const void *own = model_part(transit->model, part, index);
+    size_t bytes = tensor->count * transit->size;
 
-    if (parameter->split == SPLIT_NONE) {
-        grid->compute->copy_out(transit->whole, own, tensor->count * sizeof(float));
-        return 0;
-    }
-    if (grid_gather(grid, own, transit->device, tensor->count, err) != 0)
+    if (parameter->split == SPLIT_NONE)
+        return compute_copy_out(grid->compute, transit->whole, own, bytes, err);
+    if (grid_gather(grid, own, transit->device, tensor->count, transit->type, err) != 0 ||
+        compute_copy_out(grid->compute, transit->slices, transit->device,
+                         bytes * (size_t)transit->shape->layout.tp.size, err) != 0)
         return -1;
-    grid->compute->copy_out(transit->slices, transit->device,
-                            tensor->count * (size_t)transit->shape->layout.tp.size * sizeof(float));
     paste_slices(transit, parameter, tensor->count);
     return 0;
 }
@@ -92,19 +100,19 @@ static int hand_to_first(struct transit *transit, const struct parameter *parame
     struct dtrain_transfer transfer = {
         .is_send = grid->layout.pp.rank == parameter->stage,
         .peer = grid->layout.pp.rank == parameter->stage ? 0 : parameter->stage,
-        .type = DTRAIN_FLOAT32,
+        .type = transit->type,
         .count = whole_count(parameter),
         .buf = transit->device,
     };
-    size_t bytes = transfer.count * sizeof(float);
+    size_t bytes = transfer.count * transit->size;
 
-    if (transfer.is_send)
-        grid->compute->copy_in(transit->device, transit->whole, bytes);
+    if (transfer.is_send && compute_copy_in(grid->compute, transit->device, transit->whole, bytes, err) != 0)
+        return -1;
     if (grid_transfer(grid, &transfer, 1, err) != 0)
         return -1;
-    if (!transfer.is_send)
-        grid->compute->copy_out(transit->whole, transit->device, bytes);
-    return 0;
+    if (transfer.is_send)
+        return 0;
+    return compute_copy_out(grid->compute, transit->whole, transit->device, bytes, err);
 }
 
 /* Brings a part of a tensor to world rank 0; the other ranks do their share. */
@@ -141,7 +149,7 @@ static int save_tensor(struct save *save, struct transit *transit, size_t index,
             return -1;
         if (save->writer != NULL && save->rc == 0)
             save->rc =
-                checkpoint_writer_floats(save->writer, transit->whole, whole_count(parameter), save->err);
+                checkpoint_writer_values(save->writer, transit->whole, whole_count(parameter), save->err);
     }
     return 0;
 }
@@ -176,7 +184,8 @@ int checkpoint_save(struct grid *grid, const struct shape *shape, const struct m
 
     save.rc = transit_create(&transit, grid, shape, model, err);
     if (save.rc == 0 && grid_is_first(grid))
-        save.rc = checkpoint_writer_open(&save.writer, path, shape, model->parameters, step, err);
+        save.rc =
+            checkpoint_writer_open(&save.writer, path, shape, model->parameters, transit.type, step, err);
     if (grid_agree(grid, save.rc, err) != 0 || save_all(&save, &transit, err) != 0)
         goto out;
     end_file(&save);
@@ -202,15 +211,14 @@ static int load_part(struct load *load, struct transit *transit, size_t index, e
     size_t count = whole_count(parameter);
 
     if (load->reader != NULL && load->rc == 0)
-        load->rc = checkpoint_reader_floats(load->reader, transit->whole, count, load->err);
-    if (grid_share(transit->grid, transit->whole, count * sizeof(float), err) != 0)
+        load->rc = checkpoint_reader_values(load->reader, transit->whole, transit->type, count, load->err);
+    if (grid_share(transit->grid, transit->whole, count * transit->size, err) != 0)
         return -1;
     if (!tensor->held)
         return 0;
-    parameter_cut(parameter, &tensor->slice, transit->slices, transit->whole);
-    transit->grid->compute->copy_in(transit->model->parts[part] + tensor->offset, transit->slices,
-                                    tensor->count * sizeof(float));
-    return 0;
+    parameter_cut(parameter, &tensor->slice, transit->size, transit->slices, transit->whole);
+    return compute_copy_in(transit->grid->compute, model_part(transit->model, part, index), transit->slices,
+                           tensor->count * transit->size, err);
 }
 
 static int load_all(struct load *load, struct transit *transit, struct dtrain_error *err)
@@ -239,6 +247,7 @@ int checkpoint_load(struct grid *grid, const struct shape *shape, struct model *
     if (grid_agree(grid, load.rc, err) != 0 || grid_share(grid, step, sizeof(*step), err) != 0 ||
         load_all(&load, &transit, err) != 0)
         goto out;
+    model_round(model);
     rc = grid_agree(grid, load.rc, err);
 out:
     checkpoint_reader_close(load.reader);

@@ -6,7 +6,8 @@
  * slices together, and the stage hands the whole to stage 0; only data-parallel
  * rank 0 takes part, the others have the same weights. Loading: every tensor
  * goes to all ranks, each keeps its slice. So a checkpoint saved under one
- * layout is read under any other.
+ * layout is read under any other, and one saved by a run of one type by runs of
+ * the others. What is saved is of the run's main type.
  */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H

@@ -44,22 +44,44 @@ uint64_t format_get_u64(const unsigned char *from)
     return get(from, 8);
 }
 
-void format_put_floats(unsigned char *to, const float *values, size_t n)
+void format_put_values(unsigned char *to, const void *values, enum dtrain_type type, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
+        uint64_t bits64;
+        uint32_t bits32;
 
-        memcpy(&bits, &values[i], sizeof(bits));
-        format_put_u32(to + 4 * i, bits);
+        if (type == DTRAIN_FLOAT64) {
+            memcpy(&bits64, (const double *)values + i, sizeof(bits64));
+            format_put_u64(to + 8 * i, bits64);
+        } else {
+            memcpy(&bits32, (const float *)values + i, sizeof(bits32));
+            format_put_u32(to + 4 * i, bits32);
+        }
     }
 }
 
-void format_get_floats(float *values, const unsigned char *from, size_t n)
+static double get_value(const unsigned char *from, enum dtrain_type saved)
+{
+    uint64_t bits64 = get(from, (int)dtrain_type_size(saved));
+    uint32_t bits32 = (uint32_t)bits64;
+    double value64;
+    float value32;
+
+    memcpy(&value64, &bits64, sizeof(value64));
+    memcpy(&value32, &bits32, sizeof(value32));
+    return saved == DTRAIN_FLOAT64 ? value64 : (double)value32;
+}
+
+void format_get_values(void *values, enum dtrain_type type, const unsigned char *from, enum dtrain_type saved,
+                       size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits = format_get_u32(from + 4 * i);
+        double value = get_value(from + i * dtrain_type_size(saved), saved);
 
-        memcpy(&values[i], &bits, sizeof(bits));
+        if (type == DTRAIN_FLOAT64)
+            ((double *)values)[i] = value;
+        else
+            ((float *)values)[i] = (float)value;
     }
 }
 
@@ -76,6 +98,7 @@ void format_put_header(unsigned char *to, const struct format_header *header)
     format_put_u32(to + 40, header->heads);
     format_put_u32(to + 44, header->seq);
     format_put_u32(to + 48, header->vocabulary);
+    format_put_u32(to + 52, header->value_bytes);
 }
 
 void format_get_header(struct format_header *header, const unsigned char *from)
@@ -90,7 +113,10 @@ void format_get_header(struct format_header *header, const unsigned char *from)
         .heads = format_get_u32(from + 40),
         .seq = format_get_u32(from + 44),
         .vocabulary = format_get_u32(from + 48),
+        .value_bytes = format_get_u32(from + 52),
     };
+    if (header->version == FORMAT_VERSION_FLOAT32)
+        header->value_bytes = sizeof(float);
 }
 
 void format_put_tensor(unsigned char *to, const struct parameter *parameter)
@@ -101,10 +127,10 @@ void format_put_tensor(unsigned char *to, const struct parameter *parameter)
     format_put_u64(to + PARAMETER_NAME_MAX + 8, parameter->cols);
 }
 
-uint64_t format_file_bytes(const struct parameter *list, size_t count)
+uint64_t format_file_bytes(const struct parameter *list, size_t count, enum dtrain_type type)
 {
-    uint64_t floats = parameter_total(list, count);
+    uint64_t values = parameter_total(list, count);
 
-    return FORMAT_HEADER_BYTES + count * FORMAT_TENSOR_BYTES + floats * FORMAT_PARTS * sizeof(float) +
-           FORMAT_CHECKSUM_BYTES;
+    return FORMAT_HEADER_BYTES + count * FORMAT_TENSOR_BYTES +
+           values * FORMAT_PARTS * dtrain_type_size(type) + FORMAT_CHECKSUM_BYTES;
 }

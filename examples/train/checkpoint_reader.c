@@ -8,11 +8,12 @@
 #include "checkpoint_format.h"
 #include "error.h"
 
-enum { CHUNK_FLOATS = 4096, CHUNK_BYTES = CHUNK_FLOATS * sizeof(float) };
+enum { CHUNK_VALUES = 4096, CHUNK_BYTES = CHUNK_VALUES * sizeof(double) };
 
 struct checkpoint_reader {
     FILE *in;
-    const char *path; /* the caller's; outlives the reader */
+    const char *path;      /* the caller's; outlives the reader */
+    enum dtrain_type type; /* of the file's values */
 };
 
 static int get_bytes(struct checkpoint_reader *reader, unsigned char *bytes, size_t n,
@@ -39,9 +40,9 @@ static int file_bytes(struct checkpoint_reader *reader, uint64_t *bytes, struct 
 static int check_length(struct checkpoint_reader *reader, const struct format_header *header, uint64_t bytes,
                         struct dtrain_error *err)
 {
-    if (header->version != FORMAT_VERSION)
-        return error_set(err, "checkpoint %s has format %u, this program reads format %d", reader->path,
-                         header->version, FORMAT_VERSION);
+    if (header->version != FORMAT_VERSION && header->version != FORMAT_VERSION_FLOAT32)
+        return error_set(err, "checkpoint %s has format %u, this program reads formats %d and %d",
+                         reader->path, header->version, FORMAT_VERSION_FLOAT32, FORMAT_VERSION);
     if (header->bytes != bytes)
         return error_set(err,
                          "checkpoint %s has %llu bytes instead of the %llu that were saved: it is truncated "
@@ -101,6 +102,15 @@ static int check_size(const char *path, const char *what, uint32_t saved, size_t
                      saved, what, asked, what, saved);
 }
 
+static int take_type(struct checkpoint_reader *reader, uint32_t value_bytes, struct dtrain_error *err)
+{
+    if (value_bytes != sizeof(float) && value_bytes != sizeof(double))
+        return error_set(err, "checkpoint %s has values of %u bytes, expected 4 or 8", reader->path,
+                         value_bytes);
+    reader->type = value_bytes == sizeof(double) ? DTRAIN_FLOAT64 : DTRAIN_FLOAT32;
+    return 0;
+}
+
 static int check_sizes(const char *path, const struct format_header *header, const struct shape *shape,
                        struct dtrain_error *err)
 {
@@ -121,6 +131,7 @@ static int check_all(struct checkpoint_reader *reader, const struct shape *shape
     struct format_header header;
 
     if (read_header(reader, &header, err) != 0 || check_sum(reader, header.bytes, err) != 0 ||
+        take_type(reader, header.value_bytes, err) != 0 ||
         check_sizes(reader->path, &header, shape, err) != 0)
         return -1;
     if (fseek(reader->in, FORMAT_HEADER_BYTES, SEEK_SET) != 0)
@@ -168,19 +179,16 @@ int checkpoint_reader_tensor(struct checkpoint_reader *reader, const struct para
                      parameter->rows, parameter->cols);
 }
 
-int checkpoint_reader_floats(struct checkpoint_reader *reader, float *values, size_t n,
+int checkpoint_reader_values(struct checkpoint_reader *reader, void *values, enum dtrain_type type, size_t n,
                              struct dtrain_error *err)
 {
     unsigned char bytes[CHUNK_BYTES];
 
-    while (n > 0) {
-        size_t piece = n < CHUNK_FLOATS ? n : CHUNK_FLOATS;
-
-        if (get_bytes(reader, bytes, piece * sizeof(float), err) != 0)
+    for (size_t done = 0, piece; done < n; done += piece) {
+        piece = n - done < CHUNK_VALUES ? n - done : CHUNK_VALUES;
+        if (get_bytes(reader, bytes, piece * dtrain_type_size(reader->type), err) != 0)
             return -1;
-        format_get_floats(values, bytes, piece);
-        values += piece;
-        n -= piece;
+        format_get_values((char *)values + done * dtrain_type_size(type), type, bytes, reader->type, piece);
     }
     return 0;
 }

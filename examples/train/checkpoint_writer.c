@@ -12,8 +12,8 @@
 #include "checkpoint_format.h"
 #include "error.h"
 
-/* Floats turned into bytes at a time. */
-enum { CHUNK_FLOATS = 4096 };
+/* Values turned into bytes at a time. */
+enum { CHUNK_VALUES = 4096 };
 
 #define TEMPORARY_SUFFIX ".saving"
 
@@ -21,6 +21,7 @@ struct checkpoint_writer {
     FILE *out;
     char path[PATH_MAX];
     char temporary[PATH_MAX];
+    enum dtrain_type type; /* of the values */
     uint64_t sum;
 };
 
@@ -66,13 +67,14 @@ static int put_header(struct checkpoint_writer *writer, const struct shape *shap
     struct format_header header = {
         .version = FORMAT_VERSION,
         .tensors = (uint32_t)parameter_count(shape),
-        .bytes = format_file_bytes(list, parameter_count(shape)),
+        .bytes = format_file_bytes(list, parameter_count(shape), writer->type),
         .step = step,
         .layers = (uint32_t)shape->layers,
         .hidden = (uint32_t)shape->hidden,
         .heads = (uint32_t)shape->heads,
         .seq = (uint32_t)shape->seq,
         .vocabulary = SHAPE_VOCABULARY,
+        .value_bytes = (uint32_t)dtrain_type_size(writer->type),
     };
 
     format_put_header(bytes, &header);
@@ -80,7 +82,8 @@ static int put_header(struct checkpoint_writer *writer, const struct shape *shap
 }
 
 int checkpoint_writer_open(struct checkpoint_writer **writer, const char *path, const struct shape *shape,
-                           const struct parameter *list, uint64_t step, struct dtrain_error *err)
+                           const struct parameter *list, enum dtrain_type type, uint64_t step,
+                           struct dtrain_error *err)
 {
     struct checkpoint_writer *w;
 
@@ -90,6 +93,7 @@ int checkpoint_writer_open(struct checkpoint_writer **writer, const char *path, 
     w = calloc(1, sizeof(*w));
     if (w == NULL)
         return error_memory(err, sizeof(*w), "a checkpoint's writer");
+    w->type = type;
     w->sum = FORMAT_CHECKSUM_START;
     snprintf(w->path, sizeof(w->path), "%s", path);
     snprintf(w->temporary, sizeof(w->temporary), "%.*s" TEMPORARY_SUFFIX,
@@ -117,19 +121,17 @@ int checkpoint_writer_tensor(struct checkpoint_writer *writer, const struct para
     return put_bytes(writer, bytes, sizeof(bytes), err);
 }
 
-int checkpoint_writer_floats(struct checkpoint_writer *writer, const float *values, size_t n,
+int checkpoint_writer_values(struct checkpoint_writer *writer, const void *values, size_t n,
                              struct dtrain_error *err)
 {
-    unsigned char bytes[CHUNK_FLOATS * sizeof(float)];
+    unsigned char bytes[CHUNK_VALUES * sizeof(double)];
+    size_t size = dtrain_type_size(writer->type);
 
-    while (n > 0) {
-        size_t piece = n < CHUNK_FLOATS ? n : CHUNK_FLOATS;
-
-        format_put_floats(bytes, values, piece);
-        if (put_bytes(writer, bytes, piece * sizeof(float), err) != 0)
+    for (size_t done = 0, piece; done < n; done += piece) {
+        piece = n - done < CHUNK_VALUES ? n - done : CHUNK_VALUES;
+        format_put_values(bytes, (const char *)values + done * size, writer->type, piece);
+        if (put_bytes(writer, bytes, piece * size, err) != 0)
             return -1;
-        values += piece;
-        n -= piece;
     }
     return 0;
 }

@@ -14,11 +14,11 @@
 struct vocabulary embedding_vocabulary(const struct shape *shape);
 
 /* out[T, H] from tokens[T]. */
-int embedding_forward(struct grid *grid, const struct shape *shape, const struct model *model, float *out,
+int embedding_forward(struct grid *grid, const struct shape *shape, const struct model *model, void *out,
                       const int32_t *tokens, struct dtrain_error *err);
 
 /* Adds to the gradients of both tables; d[T, H] is the same on all ranks of tp. */
 void embedding_backward(const struct grid *grid, const struct shape *shape, const struct model *model,
-                        const float *d, const int32_t *tokens);
+                        const void *d, const int32_t *tokens);
 
 #endif

@@ -7,14 +7,14 @@
 static void cut_buckets(struct gradients *gradients)
 {
     const struct model *model = gradients->model;
-    size_t start = 0, cap = GRADIENTS_FIRST_BUCKET;
+    size_t start = 0, cap = GRADIENTS_FIRST_BUCKET, bytes = dtrain_type_size(model->compute->main);
 
     for (size_t i = model->count; i-- > 0;) {
         size_t end = model_end_of(model, i);
 
         if (!model->tensors[i].held)
             continue;
-        if ((end - start) * sizeof(float) < cap && end != model->floats)
+        if ((end - start) * bytes < cap && end != model->elements)
             continue;
         gradients->ends[gradients->count++] = end;
         start = end;
@@ -41,24 +41,27 @@ void gradients_destroy(struct gradients *gradients)
 
 void gradients_start(struct gradients *gradients)
 {
+    const struct model *model = gradients->model;
+    struct compute *c = model->compute;
+
     gradients->next = 0;
-    gradients->grid->compute->fill(gradients->model->gradients, 0, gradients->model->floats);
+    c->ops->zero(c, model->gradients, model->elements * dtrain_type_size(c->main));
 }
 
 static int send_bucket(struct gradients *gradients, struct dtrain_error *err)
 {
     struct grid *grid = gradients->grid;
+    struct compute *c = grid->compute;
     size_t start = gradients->next == 0 ? 0 : gradients->ends[gradients->next - 1];
     size_t count = gradients->ends[gradients->next] - start;
-    float *bucket = gradients->model->gradients + start;
+    void *bucket = compute_at(gradients->model->gradients, c->main, start);
 
     gradients->next++;
     if (dtrain_comm_size(grid->dp) == 1)
         return 0;
-    if (grid->compute->synchronize(err) != 0)
+    if (compute_precede(c, grid->background, err) != 0)
         return -1;
-    return dtrain_all_reduce(grid->dp, bucket, bucket, count, DTRAIN_FLOAT32, DTRAIN_AVG, grid->background,
-                             err);
+    return dtrain_all_reduce(grid->dp, bucket, bucket, count, c->main, DTRAIN_AVG, grid->background, err);
 }
 
 int gradients_ready(struct gradients *gradients, size_t index, struct dtrain_error *err)
@@ -74,5 +77,5 @@ int gradients_ready(struct gradients *gradients, size_t index, struct dtrain_err
 
 int gradients_finish(struct gradients *gradients, struct dtrain_error *err)
 {
-    return dtrain_stream_synchronize(gradients->grid->background, err);
+    return compute_follow(gradients->grid->compute, gradients->grid->background, err);
 }

@@ -17,7 +17,7 @@
 struct gradients {
     struct grid *grid;
     const struct model *model;
-    size_t *ends; /* of the buckets, in floats from the start of the flat buffer */
+    size_t *ends; /* of the buckets, in elements from the start of the flat buffer */
     size_t count;
     size_t next; /* the first bucket that has not been sent off */
 };
@@ -32,7 +32,7 @@ void gradients_start(struct gradients *gradients);
 /* The gradients of tensor `index` and of all registered after it are complete. */
 int gradients_ready(struct gradients *gradients, size_t index, struct dtrain_error *err);
 
-/* Waits until all are averaged. */
+/* What is computed after this sees all of them averaged. */
 int gradients_finish(struct gradients *gradients, struct dtrain_error *err);
 
 #endif

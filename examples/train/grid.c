@@ -25,36 +25,42 @@ int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_err
     if (group.size > 1)
         return error_set(err, "--dtrain-cp=%d: this program splits over tp, pp and dp only: leave it out",
                          group.size);
-    return compute_choose(&grid->compute, dtrain_backend(world), err);
+    return 0;
 }
 
-int grid_open(struct grid *grid, struct dtrain_error *err)
+int grid_open(struct grid *grid, enum dtrain_type type, struct dtrain_error *err)
 {
     if (axis_open(grid, DTRAIN_TP, &grid->layout.tp, &grid->tp, err) != 0 ||
         axis_open(grid, DTRAIN_PP, &grid->layout.pp, &grid->pp, err) != 0 ||
         axis_open(grid, DTRAIN_DP, &grid->layout.dp, &grid->dp, err) != 0 ||
         dtrain_stream_create(grid->world, &grid->main, err) != 0 ||
         dtrain_stream_create(grid->world, &grid->background, err) != 0 ||
-        grid->compute->open(dtrain_local_rank(grid->world), err) != 0)
+        compute_open(&grid->compute, grid->world, type, err) != 0)
         return -1;
-    grid->staging = grid->compute->alloc(STAGING_BYTES);
-    if (grid->staging == NULL)
-        return error_memory(err, STAGING_BYTES, "what ranks tell each other");
-    return 0;
+    return dtrain_memory_alloc(grid->world, STAGING_BYTES, &grid->staging, err);
+}
+
+void grid_settle(struct grid *grid)
+{
+    if (grid->background != NULL)
+        dtrain_stream_synchronize(grid->background, NULL);
+    if (grid->main != NULL)
+        dtrain_stream_synchronize(grid->main, NULL);
+    if (grid->compute != NULL && grid->compute->stream != NULL)
+        dtrain_stream_synchronize(grid->compute->stream, NULL);
 }
 
 int grid_close(struct grid *grid, struct dtrain_error *err)
 {
     int rc = 0;
 
+    if (grid->staging != NULL)
+        dtrain_memory_free(grid->world, grid->staging);
+    compute_close(grid->compute);
     if (grid->background != NULL && dtrain_stream_destroy(grid->background, err) != 0)
         rc = -1;
     if (grid->main != NULL && dtrain_stream_destroy(grid->main, rc == 0 ? err : NULL) != 0)
         rc = -1;
-    if (grid->staging != NULL) {
-        grid->compute->release(grid->staging);
-        grid->compute->close();
-    }
     *grid = (struct grid){0};
     return rc;
 }
@@ -64,67 +70,62 @@ bool grid_is_first(const struct grid *grid)
     return dtrain_rank(grid->world) == 0;
 }
 
-static int reduce(struct grid *grid, struct dtrain_comm *comm, void *x, size_t count, enum dtrain_type type,
-                  enum dtrain_op op, struct dtrain_error *err)
+int grid_reduce(struct grid *grid, struct dtrain_comm *comm, void *x, size_t count, enum dtrain_type type,
+                enum dtrain_op op, struct dtrain_error *err)
 {
     if (dtrain_comm_size(comm) == 1)
         return 0;
-    if (grid->compute->synchronize(err) != 0 ||
+    if (compute_precede(grid->compute, grid->main, err) != 0 ||
         dtrain_all_reduce(comm, x, x, count, type, op, grid->main, err) != 0)
         return -1;
-    return dtrain_stream_synchronize(grid->main, err);
+    return compute_follow(grid->compute, grid->main, err);
 }
 
-int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t count, enum dtrain_op op,
+int grid_gather(struct grid *grid, const void *from, void *to, size_t count, enum dtrain_type type,
                 struct dtrain_error *err)
 {
-    return reduce(grid, comm, x, count, DTRAIN_FLOAT32, op, err);
-}
-
-int grid_gather(struct grid *grid, const float *from, float *to, size_t count, struct dtrain_error *err)
-{
-    if (grid->compute->synchronize(err) != 0 ||
-        dtrain_all_gather(grid->tp, from, to, count, DTRAIN_FLOAT32, grid->main, err) != 0)
+    if (compute_precede(grid->compute, grid->main, err) != 0 ||
+        dtrain_all_gather(grid->tp, from, to, count, type, grid->main, err) != 0)
         return -1;
-    return dtrain_stream_synchronize(grid->main, err);
+    return compute_follow(grid->compute, grid->main, err);
 }
 
 int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,
                   struct dtrain_error *err)
 {
-    if (grid->compute->synchronize(err) != 0 || dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
+    if (compute_precede(grid->compute, grid->main, err) != 0 ||
+        dtrain_transfer(grid->pp, transfers, n, grid->main, err) != 0)
         return -1;
-    return dtrain_stream_synchronize(grid->main, err);
+    return compute_follow(grid->compute, grid->main, err);
 }
 
 int grid_reduce_values(struct grid *grid, struct dtrain_comm *comm, double *values, size_t n,
                        enum dtrain_op op, struct dtrain_error *err)
 {
-    grid->compute->copy_in(grid->staging, values, n * sizeof(*values));
-    if (reduce(grid, comm, grid->staging, n, DTRAIN_FLOAT64, op, err) != 0)
+    if (compute_copy_in(grid->compute, grid->staging, values, n * sizeof(*values), err) != 0 ||
+        grid_reduce(grid, comm, grid->staging, n, DTRAIN_FLOAT64, op, err) != 0)
         return -1;
-    grid->compute->copy_out(values, grid->staging, n * sizeof(*values));
-    return 0;
+    return compute_copy_out(grid->compute, values, grid->staging, n * sizeof(*values), err);
 }
 
 static int broadcast(struct grid *grid, struct dtrain_comm *comm, size_t bytes, struct dtrain_error *err)
 {
     if (dtrain_comm_size(comm) == 1)
         return 0;
-    if (dtrain_broadcast(comm, grid->staging, bytes, DTRAIN_INT8, 0, grid->main, err) != 0)
+    if (compute_precede(grid->compute, grid->main, err) != 0 ||
+        dtrain_broadcast(comm, grid->staging, bytes, DTRAIN_INT8, 0, grid->main, err) != 0)
         return -1;
-    return dtrain_stream_synchronize(grid->main, err);
+    return compute_follow(grid->compute, grid->main, err);
 }
 
 /* Along pp to (0, 0, *), along dp to (0, *, *), along tp to all; other groups carry what is overwritten. */
 static int share_piece(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err)
 {
-    grid->compute->copy_in(grid->staging, host, bytes);
-    if (grid->compute->synchronize(err) != 0 || broadcast(grid, grid->pp, bytes, err) != 0 ||
-        broadcast(grid, grid->dp, bytes, err) != 0 || broadcast(grid, grid->tp, bytes, err) != 0)
+    if (compute_copy_in(grid->compute, grid->staging, host, bytes, err) != 0 ||
+        broadcast(grid, grid->pp, bytes, err) != 0 || broadcast(grid, grid->dp, bytes, err) != 0 ||
+        broadcast(grid, grid->tp, bytes, err) != 0)
         return -1;
-    grid->compute->copy_out(host, grid->staging, bytes);
-    return 0;
+    return compute_copy_out(grid->compute, host, grid->staging, bytes, err);
 }
 
 int grid_share(struct grid *grid, void *host, size_t bytes, struct dtrain_error *err)

@@ -1,8 +1,9 @@
 /*
  * grid.h - this rank's place in the step and what it talks through: a
  * communicator for each axis and two streams. Communication on the main stream
- * waits for the compute device before and is over when the call returns;
- * gradients travel on the background stream while computing goes on.
+ * comes after what was computed before it and before what is computed later;
+ * nothing waits for it but the device (compute.h). Gradients travel on the
+ * background stream while computing goes on.
  */
 #ifndef TRAIN_GRID_H
 #define TRAIN_GRID_H
@@ -13,31 +14,32 @@
 
 struct grid {
     struct dtrain_world *world; /* borrowed */
-    const struct compute *compute;
+    struct compute *compute;
     struct layout layout;
     struct dtrain_comm *tp, *pp, *dp;
     struct dtrain_stream *main, *background;
     void *staging; /* device memory for what travels from host to host */
 };
 
-/*
- * Starts *grid. Refuses a world with axes that this program has no use for, or with memory that it cannot
- * compute on; every rank finds the same.
- */
+/* Starts *grid. Refuses a world with axes that this program has no use for; every rank finds the same. */
 int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
 
-/* Gets what grid_choose() chose. The caller ends it with grid_close(), also after a failure. */
-int grid_open(struct grid *grid, struct dtrain_error *err);
+/* Gets what a run of this type needs. The caller ends it with grid_close(), also after a failure. */
+int grid_open(struct grid *grid, enum dtrain_type type, struct dtrain_error *err);
 int grid_close(struct grid *grid, struct dtrain_error *err);
+
+/* Waits until nothing queued uses any memory, whether it failed or not. */
+void grid_settle(struct grid *grid);
 
 bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, writes and speaks */
 
 /* x[count] = op over the ranks of comm, in place, in device memory. */
-int grid_reduce(struct grid *grid, struct dtrain_comm *comm, float *x, size_t count, enum dtrain_op op,
-                struct dtrain_error *err);
+int grid_reduce(struct grid *grid, struct dtrain_comm *comm, void *x, size_t count, enum dtrain_type type,
+                enum dtrain_op op, struct dtrain_error *err);
 
-/* to[tp, count] = the count floats at `from` of each tp rank, in device memory. */
-int grid_gather(struct grid *grid, const float *from, float *to, size_t count, struct dtrain_error *err);
+/* to[tp, count] = the count elements at `from` of each tp rank, in device memory. */
+int grid_gather(struct grid *grid, const void *from, void *to, size_t count, enum dtrain_type type,
+                struct dtrain_error *err);
 
 /* Transfers between pipeline stages, in device memory. */
 int grid_transfer(struct grid *grid, const struct dtrain_transfer *transfers, size_t n,

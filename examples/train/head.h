@@ -18,27 +18,31 @@
 struct head {
     struct grid *grid;
     const struct shape *shape;
-    const float *x;     /* [T, H], the input, not owned */
-    float *norm;        /* [T, H] */
-    float *mean, *rstd; /* [T] */
-    float *logits;      /* [T, V / tp], after the forward their gradient */
-    float *maximum;     /* [T] */
-    float *sums;        /* [2, T] targets' logits, then sums of exponentials: one all-reduce */
-    float *losses;      /* [T] */
-    float *dnorm;       /* [T, H] */
-    float *host;        /* [T] losses in host memory */
-    double loss_sum;    /* of all tokens since the step began */
+    const void *x;     /* [T, H], the input, not owned */
+    void *norm;        /* [T, H] */
+    void *mean, *rstd; /* [T], main */
+    void *logits;      /* [T, V / tp], after the forward their gradient */
+    void *maximum;     /* [T], main */
+    void *sums;        /* [2, T], main: targets' logits, then sums of exponentials: one all-reduce */
+    void *losses;      /* [T], main */
+    void *dnorm;       /* [T, H] */
+    double *loss_sum;  /* one: of all tokens since the step began, in device memory */
 };
 
-int head_create(struct head *head, struct grid *grid, const struct shape *shape, struct memory *memory,
-                struct dtrain_error *err);
-void head_destroy(struct head *head);
+/* Its memory is checked and cleared with the rest of `memory`. */
+void head_allocate(struct head *head, struct grid *grid, const struct shape *shape, struct memory *memory);
+
+/* For a new step. */
+void head_start(struct head *head);
+
+/* The sum of all tokens' losses since head_start(); waits for it. */
+int head_loss(struct head *head, double *loss, struct dtrain_error *err);
 
 /* Adds the losses of x[T, H] and labels[T] to loss_sum. */
-int head_forward(struct head *head, const struct model *model, const float *x, const int32_t *labels,
+int head_forward(struct head *head, const struct model *model, const void *x, const int32_t *labels,
                  struct dtrain_error *err);
 
 /* d[T, H] = the gradient of x, of the mean loss over this rank's share of the batch. */
-int head_backward(struct head *head, const struct model *model, float *d, struct dtrain_error *err);
+int head_backward(struct head *head, const struct model *model, void *d, struct dtrain_error *err);
 
 #endif

@@ -26,35 +26,35 @@
 
 /* What a forward leaves for its backward; h = H / tp, a = heads / tp, n = sequences. */
 struct layer_kept {
-    const float *x;       /* [T, H], the input, not owned */
-    float *norm1;         /* [T, H] */
-    float *mean1, *rstd1; /* [T] */
-    float *qkv;           /* [T, 3h] */
-    float *probabilities; /* [n, a, S, S] */
-    float *mixed;         /* [T, h] attention's output */
-    float *middle;        /* [T, H] */
-    float *norm2;         /* [T, H] */
-    float *mean2, *rstd2; /* [T] */
-    float *wide;          /* [T, 4h] before GELU */
-    float *active;        /* [T, 4h] after it */
-    float *out;           /* [T, H] */
+    const void *x;       /* [T, H], the input, not owned */
+    void *norm1;         /* [T, H] */
+    void *mean1, *rstd1; /* [T], main */
+    void *qkv;           /* [T, 3h] */
+    void *probabilities; /* [n, a, S, S] */
+    void *mixed;         /* [T, h] attention's output */
+    void *middle;        /* [T, H] */
+    void *norm2;         /* [T, H] */
+    void *mean2, *rstd2; /* [T], main */
+    void *wide;          /* [T, 4h] before GELU */
+    void *active;        /* [T, 4h] after it */
+    void *out;           /* [T, H] */
 };
 
 /* Room for one backward at a time, shared by the layers of a stage. */
 struct layer_scratch {
-    float *dwide;          /* [T, 4h] */
-    float *dnorm;          /* [T, H] */
-    float *dmixed;         /* [T, h] */
-    float *dqkv;           /* [T, 3h] */
-    float *dprobabilities; /* [n, a, S, S] */
+    void *dwide;          /* [T, 4h] */
+    void *dnorm;          /* [T, H] */
+    void *dmixed;         /* [T, h] */
+    void *dqkv;           /* [T, 3h] */
+    void *dprobabilities; /* [n, a, S, S] */
 };
 
 struct layer {
     struct grid *grid;
     const struct shape *shape;
     const struct layer_scratch *scratch;
-    float *w[LAYER_PARAMETERS]; /* weights */
-    float *g[LAYER_PARAMETERS]; /* gradients */
+    void *w[LAYER_PARAMETERS]; /* weights */
+    void *g[LAYER_PARAMETERS]; /* gradients, main */
 };
 
 void layer_bind(struct layer *layer, const struct model *model, size_t index);
@@ -62,11 +62,11 @@ void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const s
 void layer_scratch_allocate(struct layer_scratch *scratch, struct memory *memory, const struct shape *shape);
 
 /* kept->out from x[T, H]. */
-int layer_forward(const struct layer *layer, struct layer_kept *kept, const float *x,
+int layer_forward(const struct layer *layer, struct layer_kept *kept, const void *x,
                   struct dtrain_error *err);
 
 /* d[T, H], the gradient of the output, becomes that of the input; weights' gradients are added up. */
-int layer_backward(const struct layer *layer, const struct layer_kept *kept, float *d,
+int layer_backward(const struct layer *layer, const struct layer_kept *kept, void *d,
                    struct dtrain_error *err);
 
 #endif

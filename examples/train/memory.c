@@ -15,9 +15,8 @@ static void *allocate(struct memory *memory, size_t count, size_t size)
     void *start = NULL;
 
     memory->bytes += count * size;
-    if (block != NULL && count <= SIZE_MAX / size)
-        start = memory->compute->alloc(count * size);
-    if (start == NULL) {
+    if (block == NULL || count > SIZE_MAX / size ||
+        dtrain_memory_alloc(memory->compute->world, count * size, &start, NULL) != 0) {
         free(block);
         memory->failed = true;
         return NULL;
@@ -27,9 +26,19 @@ static void *allocate(struct memory *memory, size_t count, size_t size)
     return start;
 }
 
-float *memory_floats(struct memory *memory, size_t count)
+void *memory_values(struct memory *memory, size_t count)
 {
-    return allocate(memory, count, sizeof(float));
+    return allocate(memory, count, dtrain_type_size(memory->compute->type));
+}
+
+void *memory_mains(struct memory *memory, size_t count)
+{
+    return allocate(memory, count, dtrain_type_size(memory->compute->main));
+}
+
+double *memory_doubles(struct memory *memory, size_t count)
+{
+    return allocate(memory, count, sizeof(double));
 }
 
 int32_t *memory_integers(struct memory *memory, size_t count)
@@ -50,7 +59,7 @@ void memory_clear(struct memory *memory)
         struct memory_block *block = memory->blocks;
 
         memory->blocks = block->next;
-        memory->compute->release(block->start);
+        dtrain_memory_free(memory->compute->world, block->start);
         free(block);
     }
     *memory = (struct memory){0};

@@ -10,13 +10,15 @@
 struct memory_block;
 
 struct memory {
-    const struct compute *compute;
+    struct compute *compute;
     struct memory_block *blocks;
     size_t bytes; /* asked for so far */
     bool failed;
 };
 
-float *memory_floats(struct memory *memory, size_t count);
+void *memory_values(struct memory *memory, size_t count); /* of the run's type */
+void *memory_mains(struct memory *memory, size_t count);  /* of its main type */
+double *memory_doubles(struct memory *memory, size_t count);
 int32_t *memory_integers(struct memory *memory, size_t count);
 
 /* -1 when an allocation failed since the start. */

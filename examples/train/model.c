@@ -4,12 +4,12 @@
 
 #include "error.h"
 
-/* Tensors start at multiples of a cache line. */
-enum { ALIGN_FLOATS = 16 };
+/* Tensors start at multiples of a cache line in the narrowest type. */
+enum { ALIGN_ELEMENTS = 32 };
 
-static size_t align(size_t floats)
+static size_t align(size_t elements)
 {
-    return (floats + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+    return (elements + ALIGN_ELEMENTS - 1) / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
 }
 
 static void place_tensors(struct model *model, const struct shape *shape)
@@ -20,9 +20,9 @@ static void place_tensors(struct model *model, const struct shape *shape)
         tensor->slice = parameter_slice(&model->parameters[i], shape->layout.tp);
         tensor->count = tensor->slice.rows * tensor->slice.cols;
         tensor->held = model->parameters[i].stage == shape->layout.pp.rank;
-        tensor->offset = model->floats;
+        tensor->offset = model->elements;
         if (tensor->held)
-            model->floats += align(tensor->count);
+            model->elements += align(tensor->count);
     }
 }
 
@@ -38,32 +38,52 @@ static int list_tensors(struct model *model, const struct shape *shape, struct d
     return 0;
 }
 
+static bool is_rounded(const struct model *model)
+{
+    return model->compute->type != model->compute->main;
+}
+
 static int allocate(struct model *model, struct dtrain_error *err)
 {
     for (int i = 0; i < MODEL_SAVED_PARTS; i++)
-        model->parts[i] = memory_floats(&model->memory, model->floats);
-    model->gradients = memory_floats(&model->memory, model->floats);
+        model->parts[i] = memory_mains(&model->memory, model->elements);
+    model->gradients = memory_mains(&model->memory, model->elements);
+    model->weights = model->parts[MODEL_WEIGHTS];
+    if (is_rounded(model))
+        model->weights = memory_values(&model->memory, model->elements);
     return memory_check(&model->memory, err);
+}
+
+void model_round(const struct model *model)
+{
+    if (is_rounded(model))
+        model->compute->ops->cast(model->compute, model->weights, model->parts[MODEL_WEIGHTS],
+                                  model->elements);
 }
 
 static int initialise(struct model *model, uint64_t seed, struct dtrain_error *err)
 {
-    float *host = calloc(model->floats, sizeof(*host));
+    enum dtrain_type type = model->compute->main;
+    size_t bytes = model->elements * dtrain_type_size(type);
+    void *host = calloc(1, bytes);
+    int rc;
 
     if (host == NULL)
-        return error_memory(err, model->floats * sizeof(*host), "the initial weights");
+        return error_memory(err, bytes, "the initial weights");
     for (size_t i = 0; i < model->count; i++) {
         const struct tensor *tensor = &model->tensors[i];
 
         if (tensor->held)
-            parameter_initialise(&model->parameters[i], &tensor->slice, seed, host + tensor->offset);
+            parameter_initialise(&model->parameters[i], &tensor->slice, seed, type,
+                                 compute_at(host, type, tensor->offset));
     }
-    model->compute->copy_in(model->parts[MODEL_WEIGHTS], host, model->floats * sizeof(*host));
+    rc = compute_copy_in(model->compute, model->parts[MODEL_WEIGHTS], host, bytes, err);
+    model_round(model);
     free(host);
-    return 0;
+    return rc;
 }
 
-int model_create(struct model *model, const struct compute *compute, const struct shape *shape, uint64_t seed,
+int model_create(struct model *model, struct compute *compute, const struct shape *shape, uint64_t seed,
                  struct dtrain_error *err)
 {
     *model = (struct model){.compute = compute, .memory.compute = compute};
@@ -80,14 +100,24 @@ void model_destroy(struct model *model)
     *model = (struct model){0};
 }
 
-float *model_weight(const struct model *model, size_t index)
+void *model_weight(const struct model *model, size_t index)
 {
-    return model->parts[MODEL_WEIGHTS] + model->tensors[index].offset;
+    return compute_at(model->weights, model->compute->type, model->tensors[index].offset);
 }
 
-float *model_gradient(const struct model *model, size_t index)
+void *model_gradient(const struct model *model, size_t index)
 {
-    return model->gradients + model->tensors[index].offset;
+    return compute_at(model->gradients, model->compute->main, model->tensors[index].offset);
+}
+
+void *model_part(const struct model *model, enum model_part part, size_t index)
+{
+    return compute_at(model->parts[part], model->compute->main, model->tensors[index].offset);
+}
+
+void *model_copy(const struct model *model, size_t index)
+{
+    return is_rounded(model) ? model_weight(model, index) : NULL;
 }
 
 size_t model_end_of(const struct model *model, size_t index)

@@ -8,7 +8,7 @@
 
 #include "error.h"
 
-enum kind { KIND_SIZE, KIND_STEPS, KIND_COUNT, KIND_REAL, KIND_SEED, KIND_TEXT, KIND_FLAG };
+enum kind { KIND_SIZE, KIND_STEPS, KIND_COUNT, KIND_REAL, KIND_SEED, KIND_TYPE, KIND_TEXT, KIND_FLAG };
 
 /* One row an option; it feeds getopt_long() and --help. */
 static const struct row {
@@ -29,6 +29,8 @@ static const struct row {
      "pieces of each data-parallel rank's share (4)"},
     {"steps", KIND_STEPS, offsetof(struct options, steps), "N",
      "number of the last step, also after --resume (200)"},
+    {"type", KIND_TYPE, offsetof(struct options, type), "TYPE",
+     "float32, float64 or bfloat16; bfloat16 keeps its weights in float32, too (float32)"},
     {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
@@ -44,6 +46,16 @@ static const struct row {
 /* getopt_long() returns FIRST_VALUE and a row's index; were they all alike, no prefix would be ambiguous. */
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), FIRST_VALUE = 256 };
 
+static const struct type_name {
+    const char *name;
+    enum dtrain_type type;
+} types[] = {
+    {"float32", DTRAIN_FLOAT32},
+    {"float64", DTRAIN_FLOAT64},
+    {"bfloat16", DTRAIN_BFLOAT16},
+};
+enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
+
 static const struct options defaults = {
     .data = "/usr/share/common-licenses/GPL-3",
     .layers = 4,
@@ -53,6 +65,7 @@ static const struct options defaults = {
     .batch = 16,
     .microbatches = 4,
     .steps = 200,
+    .type = DTRAIN_FLOAT32,
     .lr = 0.001,
     .seed = 1,
 };
@@ -95,6 +108,26 @@ static int parse_seed(uint64_t *to, const struct row *row, const char *text, str
     return 0;
 }
 
+static int parse_type(enum dtrain_type *to, const struct row *row, const char *text, struct dtrain_error *err)
+{
+    for (int i = 0; i < TYPE_COUNT; i++) {
+        if (strcmp(types[i].name, text) == 0) {
+            *to = types[i].type;
+            return 0;
+        }
+    }
+    return error_set(err, "--%s=%s: expected float32, float64 or bfloat16", row->name, text);
+}
+
+const char *options_type_name(enum dtrain_type type)
+{
+    for (int i = 0; i < TYPE_COUNT; i++) {
+        if (types[i].type == type)
+            return types[i].name;
+    }
+    return "?";
+}
+
 static int parse_text(const char **to, const struct row *row, const char *text, struct dtrain_error *err)
 {
     if (text[0] == '\0')
@@ -119,6 +152,8 @@ static int parse_value(struct options *options, const struct row *row, const cha
         return parse_real(to, row, text, err);
     case KIND_SEED:
         return parse_seed(to, row, text, err);
+    case KIND_TYPE:
+        return parse_type(to, row, text, err);
     case KIND_TEXT:
         return parse_text(to, row, text, err);
     case KIND_FLAG:

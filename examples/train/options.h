@@ -21,11 +21,12 @@ struct options {
     int layers;
     int hidden;
     int heads;
-    int seq;          /* tokens of a sequence */
-    int batch;        /* sequences of a step, over all ranks */
-    int microbatches; /* pieces that a data-parallel rank's share is cut into */
-    int steps;        /* number of the last step, also after --resume */
-    int save_every;   /* also save after every so many steps; 0: only at the end */
+    int seq;               /* tokens of a sequence */
+    int batch;             /* sequences of a step, over all ranks */
+    int microbatches;      /* pieces that a data-parallel rank's share is cut into */
+    int steps;             /* number of the last step, also after --resume */
+    int save_every;        /* also save after every so many steps; 0: only at the end */
+    enum dtrain_type type; /* float32, float64 or bfloat16 */
     double lr;
     double clip; /* largest norm of the gradient; 0: not clipped */
     uint64_t seed;
@@ -35,6 +36,9 @@ struct options {
 
 /* Fills *options from the defaults and argv, whose strings it borrows. */
 int options_parse(struct options *options, int argc, char **argv, struct dtrain_error *err);
+
+/* As --type takes it. */
+const char *options_type_name(enum dtrain_type type);
 
 void options_print_help(FILE *out);
 

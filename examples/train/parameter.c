@@ -132,19 +132,21 @@ static size_t row_start(const struct parameter *parameter, const struct slice *s
     return (slice->first_row + row) * parameter->cols + slice->first_col;
 }
 
-void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part,
-                   const float *full)
+void parameter_cut(const struct parameter *parameter, const struct slice *slice, size_t bytes, void *part,
+                   const void *full)
 {
-    memset(part, 0, slice->rows * slice->cols * sizeof(*part));
+    memset(part, 0, slice->rows * slice->cols * bytes);
     for (size_t r = 0; r < slice->real_rows; r++)
-        memcpy(part + r * slice->cols, full + row_start(parameter, slice, r), slice->cols * sizeof(*part));
+        memcpy((char *)part + r * slice->cols * bytes,
+               (const char *)full + row_start(parameter, slice, r) * bytes, slice->cols * bytes);
 }
 
-void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full,
-                     const float *part)
+void parameter_paste(const struct parameter *parameter, const struct slice *slice, size_t bytes, void *full,
+                     const void *part)
 {
     for (size_t r = 0; r < slice->real_rows; r++)
-        memcpy(full + row_start(parameter, slice, r), part + r * slice->cols, slice->cols * sizeof(*part));
+        memcpy((char *)full + row_start(parameter, slice, r) * bytes,
+               (const char *)part + r * slice->cols * bytes, slice->cols * bytes);
 }
 
 static float initial_value(const struct parameter *parameter, uint64_t seed, uint64_t place)
@@ -160,12 +162,21 @@ static float initial_value(const struct parameter *parameter, uint64_t seed, uin
     return 0;
 }
 
-void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed,
-                          float *part)
+static void store(void *part, enum dtrain_type type, size_t i, float value)
 {
-    memset(part, 0, slice->rows * slice->cols * sizeof(*part));
+    if (type == DTRAIN_FLOAT64)
+        ((double *)part)[i] = (double)value;
+    else
+        ((float *)part)[i] = value;
+}
+
+void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed,
+                          enum dtrain_type type, void *part)
+{
+    memset(part, 0, slice->rows * slice->cols * dtrain_type_size(type));
     for (size_t r = 0; r < slice->real_rows; r++) {
         for (size_t c = 0; c < slice->cols; c++)
-            part[r * slice->cols + c] = initial_value(parameter, seed, row_start(parameter, slice, r) + c);
+            store(part, type, r * slice->cols + c,
+                  initial_value(parameter, seed, row_start(parameter, slice, r) + c));
     }
 }

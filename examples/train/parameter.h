@@ -70,14 +70,20 @@ struct slice {
 
 struct slice parameter_slice(const struct parameter *parameter, struct axis tp);
 
-/* part[slice.rows, slice.cols] from full[rows, cols] and back; what is not real is 0, and stays away. */
-void parameter_cut(const struct parameter *parameter, const struct slice *slice, float *part,
-                   const float *full);
-void parameter_paste(const struct parameter *parameter, const struct slice *slice, float *full,
-                     const float *part);
+/*
+ * part[slice.rows, slice.cols] from full[rows, cols] and back, elements of so many bytes; what is not real
+ * is 0, and stays away.
+ */
+void parameter_cut(const struct parameter *parameter, const struct slice *slice, size_t bytes, void *part,
+                   const void *full);
+void parameter_paste(const struct parameter *parameter, const struct slice *slice, size_t bytes, void *full,
+                     const void *part);
 
-/* The slice of the initial tensor; each element depends on (seed, tensor, place in the full tensor) only. */
+/*
+ * The slice of the initial tensor, float32 or float64; each element depends on (seed, tensor, place in the
+ * full tensor) only, and is a float32, so that runs of all types start alike.
+ */
 void parameter_initialise(const struct parameter *parameter, const struct slice *slice, uint64_t seed,
-                          float *part);
+                          enum dtrain_type type, void *part);
 
 #endif

@@ -18,13 +18,13 @@ static void say_start(const struct grid *grid, const struct options *options, co
 {
     const struct layout *layout = &grid->layout;
 
-    printf("train: tp %d x pp %d x dp %d on %d node%s, %s backend; %zu parameters: layers %d, hidden %d, "
+    printf("train: tp %d x pp %d x dp %d on %d node%s, %s backend; %zu %s parameters: layers %d, hidden %d, "
            "heads %d, seq %d; batch %d in %d microbatch%s; %zu bytes of %s\n",
            layout->tp.size, layout->pp.size, layout->dp.size, dtrain_node_count(grid->world),
            dtrain_node_count(grid->world) == 1 ? "" : "s", dtrain_backend(grid->world),
-           parameter_total(model->parameters, model->count), options->layers, options->hidden, options->heads,
-           options->seq, options->batch, options->microbatches, options->microbatches == 1 ? "" : "es",
-           data->size, options->data);
+           parameter_total(model->parameters, model->count), options_type_name(options->type),
+           options->layers, options->hidden, options->heads, options->seq, options->batch,
+           options->microbatches, options->microbatches == 1 ? "" : "es", data->size, options->data);
 }
 
 void report_start(struct report *report, const struct grid *grid, const struct options *options,

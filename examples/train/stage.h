@@ -15,10 +15,9 @@
 
 /* Of one microbatch in flight. */
 struct slot {
-    float *in;                /* [T, H] of the stage */
-    struct layer_kept *kept;  /* of each layer */
-    float *out;               /* [T, H] of the stage: the last layer's */
-    int32_t *tokens, *labels; /* [T] */
+    void *in;                /* [T, H] of the stage */
+    struct layer_kept *kept; /* of each layer */
+    void *out;               /* [T, H] of the stage: the last layer's */
 };
 
 struct stage {
@@ -32,8 +31,9 @@ struct stage {
     struct slot *slots;
     size_t slot_count;
     struct head head;
-    float *d;      /* [T, H]: gradient on its way backward through the stage */
-    int32_t *host; /* [2, T]: tokens and labels in host memory */
+    void *d;         /* [T, H]: gradient on its way backward through the stage */
+    int32_t *tokens; /* [2, microbatches, T]: a step's tokens, then its labels */
+    int32_t *host;   /* the same in host memory */
 };
 
 /* What a step's microbatches are drawn from. */
@@ -50,8 +50,11 @@ void stage_destroy(struct stage *stage);
 
 struct slot *stage_slot(struct stage *stage, int microbatch);
 
+/* For a new step: zero gradients and loss, the tokens of all microbatches. */
+int stage_start(struct stage *stage, const struct batch *batch, struct dtrain_error *err);
+
 /* From the slot's `in` (the first stage makes it from tokens) to its `out`, on the last one to the loss. */
-int stage_forward(struct stage *stage, const struct batch *batch, int microbatch, struct dtrain_error *err);
+int stage_forward(struct stage *stage, int microbatch, struct dtrain_error *err);
 
 /* From the gradient of `out` in stage->d (the last stage makes it) to that of `in`, in stage->d too. */
 int stage_backward(struct stage *stage, int microbatch, struct dtrain_error *err);

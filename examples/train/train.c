@@ -134,11 +134,12 @@ static int run_in_world(struct dtrain_world *world, const struct options *option
     int rc = common(world, grid_choose(&run.grid, world, err), err);
 
     if (rc == 0)
-        rc = grid_open(&run.grid, err);
+        rc = grid_open(&run.grid, options->type, err);
     if (rc == 0)
         rc = prepare(&run, err);
     if (rc == 0)
         rc = train(&run, err);
+    grid_settle(&run.grid);
     clear(&run);
     if (grid_close(&run.grid, rc == 0 ? err : NULL) != 0)
         rc = -1;

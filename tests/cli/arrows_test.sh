@@ -46,9 +46,10 @@ t_ok "include/ uses nothing of ours" room_check include include 'slurm|pmix|hwlo
 t_ok "core/ uses libc only" room_check core 'core include' 'slurm|pmix|hwloc|nccl|cuda|stdio_ext'
 t_ok "topo/ uses core" room_check topo 'topo core include' 'slurm|pmix|nccl|cuda'
 t_ok "plugin/ uses core and topo, never PMIx, NCCL or CUDA" room_check plugin 'plugin topo core include' 'pmix|nccl|cuda'
-t_ok "runtime/ uses core, PMIx and NCCL in their one file" room_check runtime 'runtime core include' 'slurm|hwloc|pmix|nccl|cuda' \
-  runtime/boot_pmix.c runtime/backend_nccl.c
-t_ok "examples/ use the public headers" room_check examples 'examples include' 'slurm|pmix|hwloc|nccl' 
+t_ok "runtime/ uses core, PMIx in its one file, NCCL and CUDA in their module's" room_check runtime 'runtime core include' \
+  'slurm|hwloc|pmix|nccl|cuda' runtime/boot_pmix.c runtime/nccl_*.[ch] runtime/nccl_*.cu
+t_ok "examples/ use the public headers" room_check examples 'examples include' 'slurm|pmix|hwloc|nccl' \
+  examples/nccl/allreduce.h
 
 only_tools_import() {
   ! grep -nE '^#include "(topo/)?import/' core/*.[ch] plugin/*.[ch] runtime/*.[ch] topo/*.[ch]
@@ -102,5 +103,5 @@ library() {
 libc='libc\.so\.6|libm\.so\.6|ld-linux.*'
 library "the plugin" spank_dtrain.so 'slurm_spank_[a-z_]+|plugin_(name|type|version)|spank_plugin_version' "$libc|libhwloc\.so\..*"
 library "libdtrain" libdtrain.so 'dtrain_[a-z_]+' "$libc|libpmix\.so\..*"
-library "the NCCL module" libdtrain_nccl.so 'dt_backend_nccl' "$libc|libnccl\.so\..*|libcudart\.so\..*"
+library "the NCCL module" libdtrain_nccl.so 'dt_backend_nccl' "$libc|libcudart\.so\..*"
 t_done

@@ -34,10 +34,13 @@ page_lists() {
 }
 
 lists() {
-  local options variables
-  mapfile -t options < <("$DT_BUILDDIR/dtrain" plan --help | sed -n 's/^ .*\(--[a-z-]*\).*/\1/p' | sort -u)
+  local options variables suggest
+  mapfile -t options < <(for command in plan schedule; do "$DT_BUILDDIR/dtrain" $command --help; done |
+    sed -n 's/^ .*\(--[a-z-]*\).*/\1/p' | sort -u)
   mapfile -t variables < <("$DT_BUILDDIR/dtrain" env | sed -n 's/^  \([A-Z][A-Z_]*\).*/\1/p')
+  mapfile -t suggest < <("$DT_BUILDDIR/dtrain" suggest --help | sed -n 's/^  ... \(--[a-z-]*\).*/\1/p')
   page_lists dtrain.1 "${options[@]}"
+  page_lists dtrain-suggest.1 "${suggest[@]}"
   page_lists dtrain-env.7 "${variables[@]}"
 }
 

@@ -177,7 +177,7 @@ usage() {
   says 2 "'-x' is not understood" env -x
   t_is "the version" "$("$dtrain" --version)" \
     "dtrain $(sed -n 's/^AC_INIT(\[dtrain\],\[\([^]]*\)\].*/\1/p' "$DT_SRCDIR/configure.ac")"
-  t_holds "help names the commands" "$("$dtrain" help)" "  env     list the environment variables"
+  t_holds "help names the commands" "$("$dtrain" help)" "  env        list the environment variables"
   t_is "help of a command is its --help" "$("$dtrain" help plan)" "$("$dtrain" plan --help)"
   t_is "--help is help" "$("$dtrain" --help)" "$("$dtrain" help)"
   t_is "no line of help is too long" \

@@ -13,6 +13,9 @@ small="--layers=1 --hidden=16 --heads=2 --seq=16 --batch=4 --microbatches=2 --lr
 # A text of its own, so that the test needs none of the machine's.
 for i in $(seq 200); do printf 'The %s. line of a text to learn from. ' "$i"; done >"$dir/text"
 
+# The CPU's, also where a GPU is.
+export CUDA_VISIBLE_DEVICES=
+
 # A size that no machine has is an error of ours, not the sanitizer's.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}allocator_may_return_null=1
 
@@ -51,6 +54,7 @@ t_is "the same command has the same losses" "$(run --steps 5 | losses)" "$(run -
 t_ok "another seed has others" test "$(run --steps 1 | losses)" != "$(run --steps 1 --seed 2 | losses)"
 
 says 2 "--layers=0: expected a whole number from 1" --layers=0
+says 2 "--type=half: expected float32, float64 or bfloat16" --type=half
 says 2 "--lr=fast: expected a number" --lr=fast
 says 2 "--nothing: not an option of this program" --nothing
 says 2 "text: this program takes options only" text
@@ -79,6 +83,17 @@ t_holds "a run that is over says so" "$(run --steps 5 --resume "$dir/half")" "no
 says 1 "holds a model of --hidden 16, not of --hidden 32: use --hidden=16" --resume "$dir/half" --hidden 32
 head -c 5000 "$dir/half" >"$dir/cut"
 says 1 "checkpoint $dir/cut has 5000 bytes instead of the" --resume "$dir/cut"
+
+run --type float64 --steps 10 >"$dir/whole64"
+run --type float64 --steps 5 --save "$dir/half64" >/dev/null
+t_is "a resumed float64 run goes on with every digit" \
+  "$(run --type float64 --steps 10 --resume "$dir/half64" | losses)" "$(losses <"$dir/whole64" | tail -n 5)"
+run --type bfloat16 --steps 10 >"$dir/whole16"
+run --type bfloat16 --steps 5 --save "$dir/half16" >/dev/null
+t_is "a resumed bfloat16 run goes on from its float32 weights" \
+  "$(run --type bfloat16 --steps 10 --resume "$dir/half16" | losses)" "$(losses <"$dir/whole16" | tail -n 5)"
+t_holds "a checkpoint of one type is read by a run of another" \
+  "$(run --type bfloat16 --steps 6 --resume "$dir/half64")" "train: 1 steps in "
 
 # Killed in the middle of the save after step 6: the one after step 5 stays.
 cp "$dir/half" "$dir/last"

@@ -81,6 +81,7 @@ other_sizes() {
   same_as_single "one microbatch for four stages" 5 "-N4 -n4 --ntasks-per-node=1 --dtrain-pp=4" --microbatches 1
   same_as_single "clipped gradients under 2x2x2" 5 "-N4 -n8 --ntasks-per-node=2 --dtrain-tp=2 --dtrain-pp=2" --clip 0.5
   same_as_single "several buckets of gradients under 1x2x2" 3 "-N2 -n4 --ntasks-per-node=2 --dtrain-pp=2" --hidden 256
+  same_as_single "float64 under 2x2x2" 5 "-N4 -n8 --ntasks-per-node=2 --dtrain-tp=2 --dtrain-pp=2" --type float64
   same_as_single "another order of the axes" 5 "-N1 -n8 --dtrain-tp=2 --dtrain-pp=2 --dtrain-order=pp-tp-cp-ep-dp"
 }
 

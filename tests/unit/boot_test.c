@@ -9,7 +9,7 @@
 
 struct variable {
     const char *name;
-    char value[24];
+    char value[32];
 };
 
 #define VARIABLES_MAX 3
@@ -73,6 +73,22 @@ static void test_good_settings(void)
     }
 }
 
+static void test_comm_config(void)
+{
+    struct dt_settings settings;
+    struct dt_comm_config tp;
+
+    memcpy(environment,
+           (struct variable[VARIABLES_MAX]){{"SLURM_DTRAIN_NCCL_CONFIG", "tp.max_ctas=8,tp.net_name=IB"},
+                                            {"DTRAIN_NCCL_CONFIG", "tp.max_ctas=16"}},
+           sizeof(environment));
+    tap_ok(dt_settings_read(&settings, NULL, get, NULL) == 0, "settings: communicators");
+    tp = dt_comm_config_of(&settings.comm, DT_COMM_TP);
+    tap_ok(tp.values[DT_COMM_MAX_CTAS] == 16 && strcmp(tp.net_name, "IB") == 0,
+           "the user's values win over the site's");
+    dt_settings_free(&settings);
+}
+
 static void test_bad_settings(void)
 {
     static const struct {
@@ -90,6 +106,14 @@ static void test_bad_settings(void)
          {{"DTRAIN_SOCKET_IFNAME", "eth0,eth1,eth2,eth3"}},
          {0, 0},
          "expected the name of one"},
+        {"a configuration of communicators",
+         {{"DTRAIN_NCCL_CONFIG", "tp.max_ctas=0"}},
+         {0, 0},
+         "DTRAIN_NCCL_CONFIG: tp.max_ctas: '0' is too small"},
+        {"a site's configuration",
+         {{"SLURM_DTRAIN_NCCL_CONFIG", "tp"}},
+         {0, 0},
+         "SLURM_DTRAIN_NCCL_CONFIG: 'tp' has no '='"},
         {"a step of no tasks", {{"SLURM_STEP_NUM_TASKS", "0"}}, {0, 0}, "SLURM_STEP_NUM_TASKS"},
         {"a task that is no number", {{"SLURM_PROCID", "first"}}, {0, 0}, "SLURM_PROCID: 'first' is not a number"},
         {"a step of too many tasks",
@@ -249,6 +273,7 @@ int main(void)
     struct dt_plan *plan = cyclic_plan();
 
     test_good_settings();
+    test_comm_config();
     test_bad_settings();
     test_facts(plan);
     test_variables(plan);

@@ -38,6 +38,14 @@ static const struct row rows[] = {
     {"mpi = a b\n", "dtrain.conf:1: mpi: 'a b' is no MPI type: expected a word"},
     {"mpi = a_words_of_thirty_two_characters\n", "dtrain.conf:1: mpi: "},
     {"mpi = \x1b[31m\n", "dtrain.conf:1: mpi: '?[31m' is no MPI type"},
+    {"tp.cga_cluster_size = 4\ndp.max_ctas=8 # of 132\nall.net_name = IB\n", NULL},
+    {"# x\ntp.max_ctas = 0\n", "dtrain.conf:2: tp.max_ctas: '0' is too small: expected a number from 1 to 64"},
+    {"tp.max_ctas =\n", "dtrain.conf:1: tp.max_ctas has no value: expected 1 to 64, or no such line"},
+    {"tp.max_ctas = 1\ntp.max_ctas = 1\n", "dtrain.conf:2: tp.max_ctas is given again, after line 1"},
+    {"tp.ctas = 1\n", "dtrain.conf:1: tp: 'ctas' is not known: expected cga_cluster_size, "},
+    {"xp.max_ctas = 1\n", "dtrain.conf:1: axis: 'xp' is not known: expected all, tp, "},
+    {"tp.max_ctas = 4\nmpi = pmix\nall.min_ctas = 8\nmpi_ = 1", "dtrain.conf:4: key: 'mpi_'"},
+    {"tp.max_ctas = 4\nmpi = pmix\nall.min_ctas = 8\n", "dtrain.conf:3: tp.min_ctas is 8, above tp.max_ctas 4"},
     {"mpi == pmix\n", "dtrain.conf:1: mpi: '= pmix' is no MPI type"},
 };
 

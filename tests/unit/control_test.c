@@ -93,8 +93,8 @@ static void test_bounds(void)
         {DT_MESSAGE_BYE, 16, 0},
         {DT_MESSAGE_KINDS, 16, 0},
         {UINT32_MAX, 16, 0},
-        {DT_MESSAGE_LOOKUP, 16, 68},
-        {DT_MESSAGE_ADDRESSES, 2, 68},
+        {DT_MESSAGE_GO, 2, 88},
+        {DT_MESSAGE_REVOKED, 2, 10 + DTRAIN_ERROR_MAX},
         {DT_MESSAGE_STOP, 1, 2 + DTRAIN_ERROR_MAX},
     };
     bool ok = true;
@@ -173,25 +173,28 @@ static void test_opinions(void)
         const char *words;
     } rows[] = {
         {"another version",
-         {2, 1, 1, "9.9", "host", "tp=1"},
+         {2, 1, 1, 0, "9.9", "host", "tp=1", ""},
          "rank 2 on n2 runs libdtrain 9.9, rank 0 runs 1.0"},
         {"other axes",
-         {3, 1, 2, "1.0", "host", "tp=2"},
+         {3, 1, 2, 0, "1.0", "host", "tp=2", ""},
          "rank 3 on n2 was started with tp=2, rank 0 with tp=1"},
         {"another plan",
-         {1, 1, 2, "1.0", "host", "tp=1"},
+         {1, 1, 2, 0, "1.0", "host", "tp=1", ""},
          "rank 1 on n1 has the plan 0000000000000002, rank 0 the plan"},
         {"another backend",
-         {2, 3, 1, "1.0", "nccl", "tp=1"},
-         "rank 2 on n2 (and 2 more) uses the backend nccl, rank 0 uses host"},
+         {2, 3, 1, 0, "1.0", "nccl 2.28.9", "tp=1", ""},
+         "rank 2 on n2 (and 2 more) uses the backend nccl 2.28.9, rank 0 uses host"},
+        {"another configuration",
+         {3, 1, 1, 7, "1.0", "host", "tp=1", ""},
+         "rank 3 on n2 was given another configuration of communicators (DTRAIN_NCCL_CONFIG) than rank 0"},
     };
-    struct dt_opinion first = {0, 1, 1, "1.0", "host", "tp=1"};
+    struct dt_opinion first = {0, 1, 1, 0, "1.0", "host", "tp=1", ""};
     struct dt_plan *plan = make_plan(2, 2, NULL);
     struct dt_opinions opinions = {0};
     char text[DT_MESSAGE_TEXT_MAX] = "";
 
     dt_opinions_add(&opinions, &first);
-    dt_opinions_add(&opinions, &(struct dt_opinion){2, 2, 1, "1.0", "host", "tp=1"});
+    dt_opinions_add(&opinions, &(struct dt_opinion){2, 2, 1, 0, "1.0", "host", "tp=1", ""});
     tap_ok(dt_opinions_agree(&opinions, plan, text, sizeof(text)) && opinions.n == 1 &&
                opinions.items[0].count == 3 && opinions.items[0].rank == 0,
            "equal opinions become one");
@@ -203,7 +206,7 @@ static void test_opinions(void)
             tap_holds(text, rows[i].words, rows[i].name);
     }
     for (uint32_t i = 1; i < 40; i++)
-        dt_opinions_add(&opinions, &(struct dt_opinion){i, 1, i, "1.0", "host", "tp=2"});
+        dt_opinions_add(&opinions, &(struct dt_opinion){i, 1, i, 0, "1.0", "host", "tp=2", ""});
     tap_ok(opinions.n == DT_OPINIONS_MAX, "opinions past the bound are dropped");
     tap_ok(!dt_opinions_agree(&opinions, plan, text, sizeof(text)) && strlen(text) < sizeof(text),
            "and the text is cut");
@@ -453,7 +456,7 @@ static void test_bad_child(void)
          8},
         {"an empty HELLO", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HELLO}, 8},
         {"a HERE without a call", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_HERE}, 8},
-        {"an empty LOOKUP", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_LOOKUP}, 8},
+        {"an empty REVOKED", 1, 1, true, DT_GREETING_SIZE, {0, 0, 0, 0, 0, 0, 0, DT_MESSAGE_REVOKED}, 8},
         {"DEAD of a rank outside",
          1,
          1,

@@ -191,6 +191,9 @@ int fork_start(struct dtrain_world **world, struct fork_step *step, uint32_t tas
     start.settings.init_timeout_ms = step->row->timeout_ms;
     start.settings.timeout_ms = step->row->timeout_ms;
     start.settings.log_level = DT_LOG_ERROR;
+    if (getenv(DT_COMM_CONFIG_USER_NAME) != NULL &&
+        dt_comm_configs_parse(&start.settings.comm, getenv(DT_COMM_CONFIG_USER_NAME), "comm", err) < 0)
+        exit(2);
     dt_phases_start(&start.phases);
     return dt_world_start(world, &start, err);
 }

@@ -19,6 +19,7 @@
 
 #define WIRES_MAX 512
 #define CANCELLED_MAX 512
+#define REVOKED_MAX 8
 #define GUARD_S 120 /* a test that hangs ends */
 
 const char *const placement_names[PLACEMENT_COUNT] = {"local", "remote", "mixed"};
@@ -35,6 +36,11 @@ struct wire {
 struct news {
     _Atomic uint32_t death_count;
     _Atomic bool is_dead[DOUBLE_RANKS_MAX];
+    _Atomic uint32_t revoke_count;
+    struct {
+        uint64_t channel;
+        char text[DTRAIN_ERROR_MAX];
+    } revoked[REVOKED_MAX];
 };
 
 struct host_double {
@@ -200,6 +206,41 @@ static char *double_describe(void *context, uint32_t rank, char *buf, size_t siz
     return buf;
 }
 
+static int find_revoked(const struct news *news, uint64_t channel)
+{
+    for (int i = 0; i < (int)atomic_load(&news->revoke_count); i++) {
+        if (news->revoked[i].channel == channel)
+            return i;
+    }
+    return -1;
+}
+
+static void double_revoke(void *context, uint64_t channel, const char *text)
+{
+    const struct view *view = context;
+    struct news *news = view->world->news;
+
+    pthread_mutex_lock(&view->world->lock);
+    if (find_revoked(news, channel) < 0) {
+        must(news->revoke_count < REVOKED_MAX, "hold more revocations");
+        news->revoked[news->revoke_count].channel = channel;
+        snprintf(news->revoked[news->revoke_count].text, DTRAIN_ERROR_MAX, "%s", text);
+        atomic_fetch_add(&news->revoke_count, 1);
+        eventfd_write(view->world->death_fd, 1);
+    }
+    pthread_mutex_unlock(&view->world->lock);
+}
+
+static bool double_is_revoked(void *context, uint64_t channel, struct dtrain_error *err)
+{
+    const struct view *view = context;
+    int i = find_revoked(view->world->news, channel);
+
+    if (i >= 0)
+        dt_error_set(err, "%s", view->world->news->revoked[i].text);
+    return i >= 0;
+}
+
 void double_mark_dead(struct host_double *world, int rank)
 {
     atomic_store(&world->news->is_dead[rank], true);
@@ -228,8 +269,10 @@ struct dtrain_comm *double_comm(struct rank *r, const char *name, uint64_t chann
     if (size > 1 &&
         dt_backend_host.comms_create(r->state, &request, 1, &state, &deadline, &r->err) != 0)
         return NULL;
-    return dt_comm_create(&comm, &dt_backend_host, state, size, request.rank, &r->err) == 0 ? comm
-                                                                                            : NULL;
+    if (dt_comm_create(&comm, &dt_backend_host, state, size, request.rank, &r->err) != 0)
+        return NULL;
+    dt_comm_set_place(comm, &(struct dt_comm_place){r->peers, (uint32_t)r->rank, channel, members});
+    return comm;
 }
 
 struct job {
@@ -283,12 +326,15 @@ static void job_init(struct job *job, struct host_double *world, int rank, int t
                      rank_body *body, void *argument)
 {
     *job = (struct job){
-        .rank = {.world = world, .rank = rank, .size = world->size, .argument = argument},
+        .rank = {.world = world, .rank = rank, .size = world->size, .argument = argument, .peers = &job->peers},
         .view = {.world = world, .rank = (uint32_t)rank},
         .peers = {.context = &job->view,
                   .connect = double_connect,
                   .cancel = double_cancel,
                   .is_dead = double_is_dead,
+                  .revoke = double_revoke,
+                  .is_revoked = double_is_revoked,
+                  .revoke_count = &world->news->revoke_count,
                   .describe = double_describe,
                   .death_count = &world->news->death_count,
                   .death_fd = world->death_fd},

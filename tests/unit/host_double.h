@@ -22,6 +22,7 @@ struct rank {
     struct host_double *world;
     int rank, size;
     void *state;              /* of the backend */
+    const struct dt_peers *peers;
     struct dtrain_comm *comm; /* of all ranks: "dtrain/tp/0" */
     struct dtrain_stream *streams[DOUBLE_STREAMS];
     void *argument;

@@ -259,6 +259,39 @@ static void test_choices(void)
     unsetenv("SLURM_CPU_BIND");
 }
 
+/* ---- What is left to the library ---- */
+
+/* srun with a file of these lines. */
+static int run_srun_conf(const char *lines)
+{
+    char path[] = "/tmp/dtrain_conf_XXXXXX", argument[64];
+    char *argv[] = {argument};
+    int fd = mkstemp(path), rc;
+
+    snprintf(argument, sizeof(argument), "conf=%s", path);
+    if (fd < 0 || write(fd, lines, strlen(lines)) != (ssize_t)strlen(lines))
+        return -2;
+    close(fd);
+    set_step(S_CTX_LOCAL);
+    unsetenv("SLURM_DTRAIN_NCCL_CONFIG");
+    slurm_spank_init(NULL, 1, argv);
+    fake_option("dtrain-tp", "2");
+    rc = slurm_spank_local_user_init(NULL, 1, argv);
+    unlink(path);
+    return rc;
+}
+
+static void test_comm_config(void)
+{
+    tap_ok(run_srun_conf("dp.max_ctas = 8\ntp.cga_cluster_size = 4\n") == 0 &&
+               is_process_variable("SLURM_DTRAIN_NCCL_CONFIG", "tp.cga_cluster_size=4,dp.max_ctas=8"),
+           "srun: keys of the axes in dtrain.conf go to the tasks");
+    tap_ok(run_srun_conf("report = off\n") == 0 && is_process_variable("SLURM_DTRAIN_NCCL_CONFIG", NULL),
+           "and nothing where there are none");
+    tap_ok(run_srun_conf("\ndp.max_ctas = 80\n") == -1, "an impossible value refuses the step");
+    tap_holds(fake.said, ":2: dp.max_ctas: '80' is too large", "naming the line");
+}
+
 /* ---- A step inside a step ---- */
 
 static void set_outer(const char *plan)
@@ -276,6 +309,7 @@ static void set_outer(const char *plan)
     setenv("OMP_NUM_THREADS", "4", 1);
     setenv("SLURM_DTRAIN_BIND", "none;none;all;nothing", 1);
     setenv("SLURM_DTRAIN_BOUND", "UCX_NET_DEVICES", 1);
+    setenv("SLURM_DTRAIN_NCCL_CONFIG", "dp.max_ctas=8", 1);
     setenv("UCX_NET_DEVICES", "mlx5_0:1", 1);
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
 }
@@ -298,6 +332,7 @@ static void test_outer(spank_context_t context)
                is_process_variable("SLURM_MPI_TYPE", NULL),
            "and its PMIx");
     tap_ok(is_process_variable("SLURM_DTRAIN_BIND", NULL) && is_process_variable("SLURM_DTRAIN_BOUND", NULL) &&
+               is_process_variable("SLURM_DTRAIN_NCCL_CONFIG", NULL) &&
                is_process_variable("UCX_NET_DEVICES", NULL) &&
                is_process_variable("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
            "and what its binder set, but not what was there before");
@@ -711,6 +746,7 @@ int main(int argc, char **argv)
     test_srun_inherited();
     test_plugstack_arguments();
     test_choices();
+    test_comm_config();
     test_outer(S_CTX_LOCAL);
     test_outer(S_CTX_ALLOCATOR);
     test_cmdlines();

@@ -40,7 +40,7 @@ static int write_tensor(struct checkpoint_writer *writer, size_t index, int salt
 
     for (int part = 0; part < FORMAT_PARTS && rc == 0; part++) {
         values_of(values, count, index, part, salt);
-        rc = checkpoint_writer_floats(writer, values, count, err);
+        rc = checkpoint_writer_values(writer, values, count, err);
     }
     free(values);
     return rc;
@@ -49,7 +49,7 @@ static int write_tensor(struct checkpoint_writer *writer, size_t index, int salt
 static int write_file(int salt, struct dtrain_error *err)
 {
     struct checkpoint_writer *writer = NULL;
-    int rc = checkpoint_writer_open(&writer, path, &shape, list, STEP, err);
+    int rc = checkpoint_writer_open(&writer, path, &shape, list, DTRAIN_FLOAT32, STEP, err);
 
     for (size_t i = 0; rc == 0 && i < parameter_count(&shape); i++)
         rc = write_tensor(writer, i, salt, err);
@@ -67,7 +67,7 @@ static bool tensor_is(struct checkpoint_reader *reader, size_t index, int salt)
 
     for (int part = 0; part < FORMAT_PARTS && same; part++) {
         values_of(expected, count, index, part, salt);
-        same = checkpoint_reader_floats(reader, values, count, NULL) == 0 &&
+        same = checkpoint_reader_values(reader, values, DTRAIN_FLOAT32, count, NULL) == 0 &&
                memcmp(values, expected, count * sizeof(*values)) == 0;
     }
     free(values);
@@ -103,7 +103,8 @@ static const struct row rows[] = {
     {"the last byte missing", -1, 0, 0, "that were saved: it is truncated or corrupted"},
     {"half of it", 2000, 0, 0, "has 2000 bytes instead of the"},
     {"another magic", 0, 0, 1, "is no checkpoint of this program"},
-    {"another version", 0, 8, 2, "has format 3, this program reads format 1"},
+    {"another version", 0, 8, 1, "has format 3, this program reads formats 1 and 2"},
+    {"another size of values", 0, 52, 1, "is corrupted: its checksum is"},
     {"another length", 0, 16, 1, "it is truncated or corrupted"},
     {"a bit of the step", 0, 24, 4, "is corrupted: its checksum is"},
     {"a bit of a name", 0, FORMAT_HEADER_BYTES + 3, 32, "is corrupted: its checksum is"},
@@ -190,6 +191,64 @@ static void check_order(void)
     checkpoint_reader_close(reader);
 }
 
+/* ---- Types of values ------------------------------------------------------------ */
+
+/* The first tensor's weights, written in one type and read in another. */
+static bool converts(enum dtrain_type saved, enum dtrain_type asked)
+{
+    enum { COUNT = 256 * 8 };
+    static double from[COUNT], to[COUNT]; /* room for float32, too */
+    struct checkpoint_writer *writer = NULL;
+    struct checkpoint_reader *reader = NULL;
+    bool same = true;
+    uint64_t step;
+
+    for (size_t i = 0; i < COUNT; i++) {
+        if (saved == DTRAIN_FLOAT64)
+            from[i] = 1.0 / (double)(i + 3);
+        else
+            ((float *)from)[i] = 1.0f / (float)(i + 3);
+    }
+    checkpoint_writer_open(&writer, path, &shape, list, saved, STEP, NULL);
+    for (size_t i = 0; i < parameter_count(&shape); i++) {
+        checkpoint_writer_tensor(writer, &list[i], NULL);
+        for (int part = 0; part < FORMAT_PARTS; part++)
+            checkpoint_writer_values(writer, from, list[i].rows * list[i].cols, NULL);
+    }
+    if (checkpoint_writer_commit(writer, NULL) != 0 ||
+        checkpoint_reader_open(&reader, path, &shape, &step, NULL) != 0 ||
+        checkpoint_reader_tensor(reader, &list[0], NULL) != 0 ||
+        checkpoint_reader_values(reader, to, asked, COUNT, NULL) != 0)
+        same = false;
+    for (size_t i = 0; same && i < COUNT; i++) {
+        double value = saved == DTRAIN_FLOAT64 ? from[i] : (double)((float *)from)[i];
+
+        same = asked == DTRAIN_FLOAT64 ? to[i] == value : ((float *)to)[i] == (float)value;
+    }
+    checkpoint_reader_close(reader);
+    return same;
+}
+
+static void check_types(void)
+{
+    tap_ok(converts(DTRAIN_FLOAT64, DTRAIN_FLOAT64), "float64 is kept as it is");
+    tap_ok(file_size() == (long)format_file_bytes(list, parameter_count(&shape), DTRAIN_FLOAT64),
+           "in a file of the length computed");
+    tap_ok(converts(DTRAIN_FLOAT64, DTRAIN_FLOAT32), "a float32 run reads float64, rounded");
+    tap_ok(converts(DTRAIN_FLOAT32, DTRAIN_FLOAT64), "a float64 run reads float32");
+}
+
+/* What the first version of this program wrote: no size of values, all float32. */
+static void check_version_1(void)
+{
+    unsigned char bytes[FORMAT_HEADER_BYTES] = {0};
+    struct format_header header = {.version = 1, .layers = 3};
+
+    format_put_header(bytes, &header);
+    format_get_header(&header, bytes);
+    tap_ok(header.value_bytes == 4 && header.layers == 3, "version 1 has float32");
+}
+
 /* ---- Saves that end early ------------------------------------------------- */
 
 /* In a child whose files may not grow past a limit; the signal kills it, or the write fails. */
@@ -248,13 +307,15 @@ int main(void)
     close(fd);
     make_shape();
     tap_ok(write_file(1, NULL) == 0 && file_is(1), "what is written is read");
-    tap_ok(file_size() == (long)format_file_bytes(list, parameter_count(&shape)),
+    tap_ok(file_size() == (long)format_file_bytes(list, parameter_count(&shape), DTRAIN_FLOAT32),
            "its length is as computed");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         check_row(&rows[i]);
     check_other_sizes();
     check_missing();
     check_order();
+    check_types();
+    check_version_1();
     check_interrupted();
     check_targets();
     unlink(path);

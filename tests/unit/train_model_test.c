@@ -6,77 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/train/optimizer.h"
-#include "examples/train/pipeline.h"
 #include "tap.h"
-
-/* One process's run of a small model on a made-up text. */
-struct bench {
-    struct options options;
-    struct grid grid;
-    struct shape shape;
-    struct model model;
-    struct gradients gradients;
-    struct schedule schedule;
-    struct stage stage;
-    struct data data;
-};
-
-static unsigned char text[4096];
-
-static void make_text(void)
-{
-    for (size_t i = 0; i < sizeof(text); i++)
-        text[i] = (unsigned char)("the quick brown fox "[(i * i / 7 + i) % 20]);
-}
-
-static int bench_open(struct bench *bench, struct dtrain_world *world, int batch, int microbatches)
-{
-    struct dtrain_error err = {""};
-
-    *bench = (struct bench){
-        .options =
-            {.layers = 2, .hidden = 16, .heads = 2, .seq = 8, .batch = batch, .microbatches = microbatches},
-        .data = {text, sizeof(text)},
-    };
-    if (grid_choose(&bench->grid, world, &err) == 0 && grid_open(&bench->grid, &err) == 0 &&
-        shape_make(&bench->shape, &bench->options, &bench->grid.layout, &err) == 0 &&
-        model_create(&bench->model, bench->grid.compute, &bench->shape, 3, &err) == 0 &&
-        gradients_create(&bench->gradients, &bench->grid, &bench->model, &err) == 0 &&
-        schedule_make(&bench->schedule, 1, 0, microbatches, &err) == 0 &&
-        stage_create(&bench->stage, &bench->grid, &bench->shape, &bench->model, &bench->gradients,
-                     bench->schedule.slots, &err) == 0)
-        return 0;
-    printf("# %s\n", err.text);
-    return -1;
-}
-
-static void bench_close(struct bench *bench)
-{
-    stage_destroy(&bench->stage);
-    schedule_clear(&bench->schedule);
-    gradients_destroy(&bench->gradients);
-    model_destroy(&bench->model);
-    grid_close(&bench->grid, NULL);
-}
+#include "train_bench.h"
 
 static double run(struct bench *bench)
 {
-    struct batch batch = {&bench->data, 5, 1};
-    double loss = NAN;
-
-    pipeline_run(&bench->schedule, &bench->stage, &batch, &loss, NULL);
-    return loss;
+    return bench_run(bench, NULL);
 }
 
 /* Weights of a few times the usual size, so that no gradient is hidden by rounding. */
 static void grow_weights(struct bench *bench)
 {
     for (size_t i = 0; i < bench->model.count; i++) {
-        float *w = model_weight(&bench->model, i);
+        double *w = model_weight(&bench->model, i);
 
         for (size_t k = 0; k < bench->model.tensors[i].count; k++)
-            w[k] = bench->model.parameters[i].decay ? 10 * w[k] : w[k] + 0.1f * (float)sin((double)(k + i));
+            w[k] = bench->model.parameters[i].decay ? 10 * w[k] : w[k] + 0.1 * sin((double)(k + i));
     }
 }
 
@@ -84,25 +29,25 @@ static void grow_weights(struct bench *bench)
 static void check_tensor(struct bench *bench, size_t index)
 {
     size_t count = bench->model.tensors[index].count;
-    float *w = model_weight(&bench->model, index);
-    float *old = malloc(count * sizeof(*old)), *gradient = malloc(count * sizeof(*gradient));
-    const double step = 0.02;
+    double *w = model_weight(&bench->model, index);
+    double *old = malloc(count * sizeof(*old)), *gradient = malloc(count * sizeof(*gradient));
+    const double step = 1e-4;
     double norm = 0, up, down;
 
     run(bench);
     memcpy(old, w, count * sizeof(*old));
     memcpy(gradient, model_gradient(&bench->model, index), count * sizeof(*gradient));
     for (size_t i = 0; i < count; i++)
-        norm += (double)gradient[i] * (double)gradient[i];
+        norm += gradient[i] * gradient[i];
     norm = sqrt(norm);
     for (size_t i = 0; i < count; i++)
-        w[i] = (float)((double)old[i] + step * (double)gradient[i] / norm);
+        w[i] = old[i] + step * gradient[i] / norm;
     up = run(bench);
     for (size_t i = 0; i < count; i++)
-        w[i] = (float)((double)old[i] - step * (double)gradient[i] / norm);
+        w[i] = old[i] - step * gradient[i] / norm;
     down = run(bench);
     memcpy(w, old, count * sizeof(*old));
-    if (!tap_ok(norm > 1e-4 && fabs((up - down) / (2 * step) - norm) < 0.01 * norm + 1e-4, "gradient of %s",
+    if (!tap_ok(norm > 1e-4 && fabs((up - down) / (2 * step) - norm) < 1e-5 * norm, "gradient of %s",
                 bench->model.parameters[index].name))
         printf("# by differences %.6g, by the backward %.6g\n", (up - down) / (2 * step), norm);
     free(old);
@@ -113,7 +58,7 @@ static void check_gradients(struct dtrain_world *world)
 {
     struct bench bench;
 
-    if (!tap_ok(bench_open(&bench, world, 4, 2) == 0, "a small model is made"))
+    if (!tap_ok(bench_open(&bench, world, DTRAIN_FLOAT64, 4, 2, NULL) == 0, "a small model is made"))
         return;
     grow_weights(&bench);
     for (size_t i = 0; i < bench.model.count; i++)
@@ -126,7 +71,7 @@ static void check_start(struct dtrain_world *world)
     struct bench bench;
     double loss;
 
-    bench_open(&bench, world, 4, 1);
+    bench_open(&bench, world, DTRAIN_FLOAT32, 4, 1, NULL);
     loss = run(&bench);
     if (!tap_ok(fabs(loss - log(SHAPE_VOCABULARY)) < 0.1,
                 "an untrained model knows nothing: loss is log 256"))
@@ -139,8 +84,8 @@ static void check_microbatches(struct dtrain_world *world)
     struct bench whole, pieces;
     double whole_loss, pieces_loss, whole_norm = 0, pieces_norm = 1;
 
-    bench_open(&whole, world, 4, 1);
-    bench_open(&pieces, world, 4, 4);
+    bench_open(&whole, world, DTRAIN_FLOAT32, 4, 1, NULL);
+    bench_open(&pieces, world, DTRAIN_FLOAT32, 4, 4, NULL);
     whole_loss = run(&whole);
     pieces_loss = run(&pieces);
     optimizer_gradient_norm(&whole.grid, &whole.model, &whole_norm, NULL);
@@ -155,17 +100,75 @@ static void check_clip(struct dtrain_world *world)
 {
     struct bench bench;
     double norm;
+    float gradient;
 
-    bench_open(&bench, world, 4, 1);
+    bench_open(&bench, world, DTRAIN_FLOAT32, 4, 1, NULL);
     run(&bench);
     optimizer_gradient_norm(&bench.grid, &bench.model, &norm, NULL);
     bench.options.clip = norm / 2;
     bench.options.lr = 0.1;
     optimizer_step(&bench.grid, &bench.model, &bench.options, 1, NULL);
     /* After one step the first moment is a tenth of the clipped gradient. */
-    tap_ok(fabsf(bench.model.parts[MODEL_FIRST_MOMENT][0] - 0.05f * bench.model.gradients[0]) <
-               1e-5f * fabsf(bench.model.gradients[0]),
+    gradient = *(float *)bench.model.gradients;
+    tap_ok(fabsf(*(float *)bench.model.parts[MODEL_FIRST_MOMENT] - 0.05f * gradient) <
+               1e-5f * fabsf(gradient),
            "clipping to half the norm halves the gradient");
+    bench_close(&bench);
+}
+
+/* ---- Types beside float64 -------------------------------------------------- */
+
+enum { STEPS = 20 };
+
+static int train(struct dtrain_world *world, enum dtrain_type type, double *losses)
+{
+    struct bench bench;
+    int rc = bench_open(&bench, world, type, 4, 2, NULL);
+
+    if (rc == 0)
+        rc = bench_train(&bench, STEPS, losses, NULL);
+    bench_close(&bench);
+    return rc;
+}
+
+static void check_type(struct dtrain_world *world, enum dtrain_type type, const char *name, double tolerance)
+{
+    double losses[STEPS], expected[STEPS], worst = 0;
+    int rc = train(world, type, losses);
+
+    if (rc == 0)
+        rc = train(world, DTRAIN_FLOAT64, expected);
+    for (int i = 0; rc == 0 && i < STEPS; i++)
+        worst = fmax(worst, fabs(losses[i] - expected[i]) / expected[i]);
+    tap_ok(rc == 0 && expected[STEPS - 1] < expected[0] / 2, "the loss falls in float64");
+    if (!tap_ok(rc == 0 && worst < tolerance, "%d steps in %s have the losses of float64", STEPS, name))
+        printf("# furthest apart: %g\n", worst);
+}
+
+/* The weights that layers see are the master weights, rounded. */
+static void check_rounded(struct dtrain_world *world)
+{
+    struct bench bench;
+    bool same = true, moved = false;
+
+    bench_open(&bench, world, DTRAIN_BFLOAT16, 4, 1, NULL);
+    bench.options.lr = 0.01;
+    run(&bench);
+    optimizer_step(&bench.grid, &bench.model, &bench.options, 1, NULL);
+    for (size_t i = 0; i < bench.model.count; i++) {
+        const float *master = model_part(&bench.model, MODEL_WEIGHTS, i);
+        const uint16_t *seen = model_weight(&bench.model, i);
+
+        for (size_t k = 0; k < bench.model.tensors[i].count; k++) {
+            uint32_t bits = (uint32_t)seen[k] << 16;
+            float value;
+
+            memcpy(&value, &bits, sizeof(value));
+            same = same && fabsf(value - master[k]) <= fabsf(master[k]) / 256;
+            moved = moved || value != master[k];
+        }
+    }
+    tap_ok(same && moved, "after a step bfloat16's weights are float32's, rounded");
     bench_close(&bench);
 }
 
@@ -180,11 +183,11 @@ static void check_buckets(struct dtrain_world *world)
     struct gradients gradients;
 
     grid_choose(&grid, world, NULL);
-    grid_open(&grid, NULL);
+    grid_open(&grid, DTRAIN_FLOAT32, NULL);
     shape_make(&shape, &options, &grid.layout, NULL);
     model_create(&model, grid.compute, &shape, 1, NULL);
     gradients_create(&gradients, &grid, &model, NULL);
-    tap_ok(gradients.count == 2 && gradients.ends[gradients.count - 1] == model.floats,
+    tap_ok(gradients.count == 2 && gradients.ends[gradients.count - 1] == model.elements,
            "the buckets end where the gradients end");
     tap_ok(gradients.ends[0] * sizeof(float) >= GRADIENTS_FIRST_BUCKET &&
                gradients.ends[0] == model_end_of(&model, parameter_of_layer(1, LAYER_NARROW_WEIGHT)),
@@ -206,13 +209,16 @@ int main(void)
     struct dtrain_world *world = NULL;
     struct dtrain_error err = {""};
 
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* the CPU's, also where a GPU is */
     if (!tap_ok(dtrain_init(&world, NULL, &err) == 0, "a world of one %s", err.text))
         return tap_done();
-    make_text();
     check_start(world);
     check_gradients(world);
     check_microbatches(world);
     check_clip(world);
+    check_type(world, DTRAIN_FLOAT32, "float32", 1e-5);
+    check_type(world, DTRAIN_BFLOAT16, "bfloat16", 1e-2);
+    check_rounded(world);
     check_buckets(world);
     tap_ok(dtrain_finalize(world, &err) == 0, "the world ends %s", err.text);
     return tap_done();

@@ -101,15 +101,15 @@ static void check_slices(const struct parameter *parameter, int tp)
     float *whole = calloc(count, sizeof(float)), *pasted = calloc(count, sizeof(float));
     bool cut_back = true;
 
-    parameter_initialise(parameter, &all, 7, whole);
+    parameter_initialise(parameter, &all, 7, DTRAIN_FLOAT32, whole);
     for (int rank = 0; rank < tp; rank++) {
         struct slice slice = parameter_slice(parameter, (struct axis){tp, rank});
         float *part = calloc(slice.rows * slice.cols, sizeof(float));
         float *cut = calloc(slice.rows * slice.cols, sizeof(float));
 
-        parameter_initialise(parameter, &slice, 7, part);
-        parameter_paste(parameter, &slice, pasted, part);
-        parameter_cut(parameter, &slice, cut, whole);
+        parameter_initialise(parameter, &slice, 7, DTRAIN_FLOAT32, part);
+        parameter_paste(parameter, &slice, sizeof(float), pasted, part);
+        parameter_cut(parameter, &slice, sizeof(float), cut, whole);
         cut_back = cut_back && memcmp(part, cut, slice.rows * slice.cols * sizeof(float)) == 0;
         free(part);
         free(cut);

@@ -1,6 +1,7 @@
 /* Worlds with a rank that is missing, different, or dead: all others say so. */
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "fork_world.h"
@@ -39,6 +40,37 @@ static void body_other_layout(struct fork_step *step, uint32_t rank, char said[F
 static void body_other_host(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
 {
     init_and_say(step, rank, NULL, rank == step->row->odd ? "n7" : NULL, said);
+}
+
+static void body_other_config(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    setenv(DT_COMM_CONFIG_USER_NAME, rank == step->row->odd ? "tp.max_ctas=8" : "tp.max_ctas=16", 1);
+    init_and_say(step, rank, NULL, NULL, said);
+}
+
+/* ---- Backends that are not alike ------------------------------------------------ */
+
+static struct dt_backend device_backend, version_backend; /* the host's but for these */
+static uint32_t device_rank;                              /* of this process */
+static uint32_t device_odd;                               /* its device is that of the rank below */
+
+static int device_name(int local_rank, char *name, size_t size, struct dtrain_error *err)
+{
+    (void)err;
+    snprintf(name, size, "0000:%02x:00.0", local_rank - (device_rank == device_odd));
+    return 0;
+}
+
+static const char *version_text(void)
+{
+    return device_rank == device_odd ? "2.21.5" : "2.28.9";
+}
+
+static void body_other_backend(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    device_rank = rank;
+    device_odd = step->row->odd;
+    init_and_say(step, rank, NULL, NULL, said);
 }
 
 /* One takes itself for its neighbour. */
@@ -214,6 +246,16 @@ static const struct fork_row rows[] = {
      .odd = 6, .other = {2, 4, 4, 2, 1}, .words = {"task 6: the plan has 8 ranks", "this step has 16 tasks"}},
     {"rank 0 with the plan of another size", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_layout,
      .odd = 0, .other = {2, 4, 4, 2, 1}, .words = {"task 0: the plan has 8 ranks", "this step has 16 tasks"}},
+    {"a rank with another configuration", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_config,
+     .odd = 9, .words = {"rank 9 on n3 was given another configuration of communicators"}},
+    {"two ranks on one device", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_backend, .backend = &device_backend,
+     .odd = 10, .words = {"rank 9 on n3 and rank 10 have one device, 0000:01:00.0: each rank needs its own"}},
+    {"a leader and another on one device", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_backend,
+     .backend = &device_backend,
+     .odd = 5, .words = {"rank 4 on n2 and rank 5 have one device, 0000:00:00.0"}},
+    {"a rank with another version of the backend", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_backend,
+     .backend = &version_backend,
+     .odd = 10, .words = {"rank 10 on n3 uses the backend host 2.21.5, rank 0 uses host 2.28.9"}},
     {"a rank on another node", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_host,
      .odd = 9, .words = {"rank 9 (task 9): the plan puts it on n3", "this is n7"}},
     {"a rank that takes itself for another", {4, 4, 4, 2, 1}, ENOUGH_MS, body_other_ranks,
@@ -263,6 +305,9 @@ static const struct fork_row rows[] = {
 
 int main(void)
 {
+    device_backend = version_backend = dt_backend_host;
+    device_backend.device = device_name;
+    version_backend.version = version_text;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         tap_ok(fork_check(&rows[i]), "%s", rows[i].name);
     return tap_done();

@@ -181,18 +181,35 @@ static int id_create(void *id, struct dtrain_error *err)
     return 0;
 }
 
-/* The ids must be those of the groups' roots, whole, and different. */
+#define RANKS_PER_ID 2 /* so that groups of four have two */
+
+static int ranks_per_id(void)
+{
+    return RANKS_PER_ID;
+}
+
+/* Whole, and of the member that makes it. */
+static bool is_id_right(const struct dt_comm_request *request, int i)
+{
+    struct id id;
+
+    memcpy(&id, request->ids[i], sizeof(id));
+    return id.rank == request->members[i * RANKS_PER_ID] && id.rest[0] == 'x' &&
+           id.rest[sizeof(id.rest) - 1] == 'x';
+}
+
+/* The ids must be those of the groups' makers, whole, and different. */
 static int comms_create_by_id(void *state, const struct dt_comm_request *requests, size_t n, void **comms,
                               const struct dt_deadline *deadline, struct dtrain_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        struct id id;
-
-        memcpy(&id, requests[i].id, sizeof(id));
-        if (id.rank != requests[i].members[0] || id.rest[0] != 'x' || id.rest[sizeof(id.rest) - 1] != 'x')
-            return dt_error_set(err, "%s has not its root's id", requests[i].name);
+        if (requests[i].id_count != (requests[i].size + 1) / RANKS_PER_ID)
+            return dt_error_set(err, "%s has %d ids", requests[i].name, requests[i].id_count);
+        for (int k = 0; k < requests[i].id_count; k++)
+            if (!is_id_right(&requests[i], k))
+                return dt_error_set(err, "%s has not its makers' ids", requests[i].name);
         for (size_t j = 0; j < i; j++)
-            if (memcmp(requests[i].id, requests[j].id, sizeof(id)) == 0)
+            if (memcmp(requests[i].ids[0], requests[j].ids[0], DT_BACKEND_ID_MAX) == 0)
                 return dt_error_set(err, "%s has the id of %s", requests[i].name, requests[j].name);
     }
     return dt_backend_host.comms_create(state, requests, n, comms, deadline, err);
@@ -380,6 +397,7 @@ int main(void)
     id_backend = dt_backend_host;
     id_backend.id_size = DT_BACKEND_ID_MAX;
     id_backend.id_create = id_create;
+    id_backend.ranks_per_id = ranks_per_id;
     id_backend.comms_create = comms_create_by_id;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         tap_ok(fork_check(&rows[i]), "%s", rows[i].name);

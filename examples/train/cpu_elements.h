@@ -1,0 +1,168 @@
+/* cpu_elements.h - operations on one element after another; part of cpu_TYPE.c, see cpu.h. */
+
+static void add(struct compute *c, void *y, const void *x, size_t n)
+{
+    real *to = y;
+    const real *from = x;
+
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        to[i] = store(load(to[i]) + load(from[i]));
+}
+
+static void cast(struct compute *c, void *to, const void *from, size_t n)
+{
+    real *y = to;
+    const wide *x = from;
+
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        y[i] = store(x[i]);
+}
+
+static void sum(struct compute *c, double *to, const void *x, size_t n)
+{
+    const wide *values = x;
+    double total = 0;
+
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        total += (double)values[i];
+    *to += total;
+}
+
+static void sum_of_squares(struct compute *c, double *to, const void *x, size_t n)
+{
+    const wide *values = x;
+    double total = 0;
+
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        total += (double)values[i] * (double)values[i];
+    *to += total;
+}
+
+static void matmul(struct compute *c, const struct matmul *shape, void *to, const void *a, const void *b)
+{
+    struct strided s = {
+        .form = shape->form,
+        .m = shape->m,
+        .n = shape->n,
+        .k = shape->k,
+        .alpha = 1,
+        .lda = shape->form == MATMUL_TN ? shape->m : shape->k,
+        .ldb = shape->form == MATMUL_NT ? shape->k : shape->n,
+        .ldc = shape->n,
+    };
+
+    if (shape->accumulate)
+        product_add(c, &s, to, a, b);
+    else
+        product(c, &s, to, a, b);
+}
+
+static void bias_add(struct compute *c, void *x, const void *bias, size_t rows, size_t n)
+{
+    for (size_t r = 0; r < rows; r++)
+        add(c, (real *)x + r * n, bias, n);
+}
+
+/* d[n] (main) += x[n] */
+static void gather_row(wide *d, const real *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        d[i] += load(x[i]);
+}
+
+static void bias_gradient(struct compute *c, void *dbias, const void *dx, size_t rows, size_t n)
+{
+    (void)c;
+    for (size_t r = 0; r < rows; r++)
+        gather_row(dbias, (const real *)dx + r * n, n);
+}
+
+static const wide gelu_scale = (wide)0.79788456080286535588; /* sqrt(2 / pi) */
+static const wide gelu_cubic = (wide)0.044715;
+
+static wide gelu_tanh(wide x)
+{
+    return tanh(gelu_scale * (x + gelu_cubic * x * x * x));
+}
+
+static void gelu_forward(struct compute *c, void *out, const void *x, size_t n)
+{
+    real *to = out;
+    const real *from = x;
+
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        wide value = load(from[i]);
+
+        to[i] = store((wide)0.5 * value * (1 + gelu_tanh(value)));
+    }
+}
+
+static void gelu_backward(struct compute *c, void *dx, const void *dout, const void *x, size_t n)
+{
+    real *to = dx;
+    const real *d = dout, *from = x;
+
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        wide value = load(from[i]), t = gelu_tanh(value);
+        wide inner = gelu_scale * (1 + 3 * gelu_cubic * value * value);
+
+        to[i] = store(load(d[i]) * ((wide)0.5 * (1 + t) + (wide)0.5 * value * (1 - t * t) * inner));
+    }
+}
+
+static void embedding_forward(struct compute *c, const struct vocabulary *held, void *out, const void *table,
+                              const int32_t *tokens, size_t rows, size_t n)
+{
+    real *to = out;
+
+    (void)c;
+    for (size_t r = 0; r < rows; r++, to += n) {
+        ptrdiff_t row = cpu_held_row(held, tokens[r]);
+
+        if (row >= 0)
+            memcpy(to, (const real *)table + (size_t)row * n, n * sizeof(*to));
+        else
+            memset(to, 0, n * sizeof(*to));
+    }
+}
+
+static void embedding_backward(struct compute *c, const struct vocabulary *held, void *dtable,
+                               const void *dout, const int32_t *tokens, size_t rows, size_t n)
+{
+    const real *d = dout;
+
+    (void)c;
+    for (size_t r = 0; r < rows; r++, d += n) {
+        ptrdiff_t row = cpu_held_row(held, tokens[r]);
+
+        if (row >= 0)
+            gather_row((wide *)dtable + (size_t)row * n, d, n);
+    }
+}
+
+static void adamw(struct compute *c, const struct adamw *step, void *weights, void *first, void *second,
+                  const void *gradients, void *copy, size_t n)
+{
+    wide lr = (wide)step->lr, beta1 = (wide)step->beta1, beta2 = (wide)step->beta2;
+    wide epsilon = (wide)step->epsilon, decay = (wide)step->decay, scale = (wide)step->gradient_scale;
+    wide correction1 = (wide)step->correction1, correction2 = (wide)step->correction2;
+    wide *w = weights, *m = first, *v = second;
+    const wide *g = gradients;
+
+    for (size_t i = 0; i < n; i++) {
+        wide gradient = g[i] * scale;
+
+        m[i] = beta1 * m[i] + (1 - beta1) * gradient;
+        v[i] = beta2 * v[i] + (1 - beta2) * gradient * gradient;
+        w[i] -= lr * decay * w[i];
+        w[i] -= lr * (m[i] / correction1) / (sqrt(v[i] / correction2) + epsilon);
+    }
+    if (copy != NULL)
+        cast(c, copy, w, n);
+}

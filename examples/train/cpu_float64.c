@@ -1,0 +1,12 @@
+#include <cblas.h>
+#include <string.h>
+#include <tgmath.h>
+
+#include "cpu.h"
+
+#define CPU_OPS cpu_float64_ops
+#define CBLAS_GEMM cblas_dgemm
+typedef double real;
+typedef double wide;
+
+#include "cpu_same.h"

@@ -1,0 +1,110 @@
+/* examples/train on the NCCL module: the losses of every layout and type are those of one process on CPUs. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "nccl_double.h"
+#include "tap.h"
+#include "train_bench.h"
+
+enum { STEPS = 4, ENOUGH_MS = 30000 };
+
+static const struct type_row {
+    enum dtrain_type type;
+    double tolerance;
+} types[] = {
+    {DTRAIN_FLOAT64, 1e-12},
+    {DTRAIN_FLOAT32, 1e-5},
+    {DTRAIN_BFLOAT16, 1e-2},
+};
+enum { TYPES = sizeof(types) / sizeof(types[0]) };
+
+static double expected[TYPES][STEPS]; /* of one process; forked ranks have them from here */
+
+static int train(struct dtrain_world *world, enum dtrain_type type, double *losses, struct dtrain_error *err)
+{
+    struct bench bench;
+    int rc = bench_open(&bench, world, type, 8, 2, err);
+
+    if (rc == 0)
+        rc = bench_train(&bench, STEPS, losses, err);
+    bench_close(&bench);
+    return rc;
+}
+
+/* NULL, or what is wrong. */
+static const char *check_losses(struct dtrain_world *world, struct dtrain_error *err)
+{
+    double losses[STEPS];
+
+    for (int i = 0; i < TYPES; i++) {
+        if (train(world, types[i].type, losses, err) != 0)
+            return err->text;
+        for (int k = 0; k < STEPS; k++) {
+            double distance = fabs(losses[k] - expected[i][k]) / expected[i][k];
+
+            if (!(distance <= types[i].tolerance)) {
+                snprintf(err->text, sizeof(err->text), "type %d, step %d: loss %.15g, alone %.15g",
+                         (int)types[i].type, k + 1, losses[k], expected[i][k]);
+                return err->text;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The doubles' own verdict, and that what was used was given back. */
+static const char *check_rules(void)
+{
+    struct fake_nccl_counts counts;
+
+    if (fake_nccl_counts(&counts) != 0)
+        return "fake_nccl_counts";
+    return counts.violations == 0 && counts.live_comms == 0 ? NULL : "a rule of NCCL's is broken";
+}
+
+static void body(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dtrain_world *world = NULL;
+    struct dtrain_error err = {""}, last = {""};
+    const char *wrong = err.text;
+
+    if (nccl_double_init(&world, step, rank, &err) == 0)
+        wrong = check_losses(world, &err);
+    if (dtrain_finalize(world, &last) != 0 && wrong == NULL)
+        wrong = last.text;
+    if (wrong == NULL)
+        wrong = check_rules();
+    snprintf(said, FORK_TEXT_MAX, "%s", wrong != NULL ? wrong : "well");
+}
+
+static void train_alone(void)
+{
+    struct dtrain_world *world = NULL;
+    struct dtrain_error err = {""};
+    bool ok = dtrain_init(&world, NULL, &err) == 0;
+
+    for (int i = 0; ok && i < TYPES; i++)
+        ok = train(world, types[i].type, expected[i], &err) == 0;
+    tap_ok(ok, "one process on CPUs %s", err.text);
+    tap_ok(dtrain_finalize(world, &err) == 0, "ends %s", err.text);
+}
+
+#define ROW(title, nodes, tasks, tp, pp) \
+    .row = {title, {nodes, tasks, tp, pp, 1}, ENOUGH_MS, body, .words = {"well"}, .backend = &nccl_double}
+
+static const struct nccl_row rows[] = {
+    {ROW("one rank", 1, 1, 1, 1)},
+    {ROW("tp 2", 1, 2, 2, 1)},
+    {ROW("pp 2", 2, 1, 1, 2)},
+    {ROW("dp 4", 1, 4, 1, 1)},
+    {ROW("tp 2, pp 2, dp 2", 2, 4, 2, 2)},
+};
+
+int main(void)
+{
+    nccl_double_load();
+    train_alone();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        tap_ok(nccl_double_check(&rows[i]), "%s: the losses of one process", rows[i].row.name);
+    return tap_done();
+}

@@ -1,0 +1,33 @@
+/*
+ * train_bench.h - a run of examples/train's parts on a made-up text, for tests
+ * that look inside: a small model in any world.
+ */
+#ifndef DT_TESTS_TRAIN_BENCH_H
+#define DT_TESTS_TRAIN_BENCH_H
+
+#include "examples/train/optimizer.h"
+#include "examples/train/pipeline.h"
+
+struct bench {
+    struct options options;
+    struct grid grid;
+    struct shape shape;
+    struct model model;
+    struct gradients gradients;
+    struct schedule schedule;
+    struct stage stage;
+    struct data data;
+};
+
+/* 2 layers of width 16, 2 heads, sequences of 8; rc and err as of a library's. bench_close() in any case. */
+int bench_open(struct bench *bench, struct dtrain_world *world, enum dtrain_type type, int batch,
+               int microbatches, struct dtrain_error *err);
+void bench_close(struct bench *bench);
+
+/* The loss of one step's forwards and backwards; NAN after a failure. */
+double bench_run(struct bench *bench, struct dtrain_error *err);
+
+/* Steps of AdamW, clipped: the loss of each. */
+int bench_train(struct bench *bench, int steps, double *losses, struct dtrain_error *err);
+
+#endif
