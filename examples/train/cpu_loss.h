@@ -7,11 +7,23 @@ static void loss_maximum(struct compute *c, const struct vocabulary *held, void 
     const real *row = logits;
 
     (void)c;
-    for (size_t r = 0; r < rows; r++, row += held->rows) {
-        top[r] = -(wide)INFINITY; /* of a rank that holds padding only */
-        for (size_t i = 0; i < held->real; i++)
-            top[r] = fmax(top[r], load(row[i]));
+    for (size_t r = 0; r < rows; r++, row += held->rows)
+        top[r] = largest(row, held->real); /* -inf of a rank that holds padding only */
+}
+
+/* x = e^(x - top); their sum, before they are rounded. */
+static wide raise_row(real *x, wide top, size_t n)
+{
+    wide total = 0;
+
+#pragma omp simd reduction(+ : total)
+    for (size_t i = 0; i < n; i++) {
+        wide power = exponential(load(x[i]) - top);
+
+        total += power;
+        x[i] = store(power);
     }
+    return total;
 }
 
 static void loss_sums(struct compute *c, const struct vocabulary *held, void *sums, void *logits,
@@ -26,14 +38,20 @@ static void loss_sums(struct compute *c, const struct vocabulary *held, void *su
         ptrdiff_t target = cpu_held_row(held, labels[r]);
 
         targets[r] = target >= 0 ? load(row[target]) - top[r] : 0;
-        totals[r] = 0;
-        for (size_t i = 0; i < held->real; i++) {
-            wide power = exp(load(row[i]) - top[r]);
-
-            totals[r] += power;
-            row[i] = store(power);
-        }
+        totals[r] = raise_row(row, top[r], held->real);
     }
+}
+
+static void finish_row(real *x, wide scale, wide total, ptrdiff_t target, const struct vocabulary *held)
+{
+    wide at_target = target >= 0 ? load(x[target]) / total - 1 : 0;
+
+#pragma omp simd
+    for (size_t i = 0; i < held->real; i++)
+        x[i] = store(scale * (load(x[i]) / total));
+    memset(x + held->real, 0, (held->rows - held->real) * sizeof(*x));
+    if (target >= 0)
+        x[target] = store(scale * at_target);
 }
 
 static void loss_finish(struct compute *c, const struct vocabulary *held, void *losses, void *logits,
@@ -48,10 +66,6 @@ static void loss_finish(struct compute *c, const struct vocabulary *held, void *
         ptrdiff_t target = cpu_held_row(held, labels[r]);
 
         loss[r] = log(totals[r]) - targets[r];
-        for (size_t i = 0; i < held->rows; i++) {
-            wide p = i < held->real ? load(row[i]) / totals[r] : 0;
-
-            row[i] = store((wide)scale * (p - ((ptrdiff_t)i == target ? 1 : 0)));
-        }
+        finish_row(row, (wide)scale, totals[r], target, held);
     }
 }
