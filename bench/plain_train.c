@@ -1,6 +1,6 @@
 /*
- * plain_train.c - trains examples/train's model as a program would that knows of no other rank; its losses are
- * train's. For instance: plain_train --steps 20 --hidden 128
+ * plain_train.c - trains examples/train's model as a program would that knows of no other rank; its losses
+ * are train's. For instance: plain_train --steps 20 --hidden 128
  */
 #include <cblas.h>
 #include <getopt.h>

@@ -84,7 +84,7 @@ class Model(nn.Module):
         return self.head(self.norm(x))
 
     def ordered(self):
-        """(tensor, is it a matrix of nn.Linear that train keeps transposed, deviation) as train numbers them."""
+        """(tensor, does train keep it transposed, deviation), as train numbers them."""
         deviation = DEVIATION / math.sqrt(2 * len(self.layers))
         yield self.tokens.weight, False, DEVIATION
         yield self.positions, False, DEVIATION
@@ -149,8 +149,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default="/usr/share/common-licenses/GPL-3")
     parser.add_argument("--rendezvous", default="", help="a file that is not there; needed by several ranks")
-    sizes = {"layers": 4, "hidden": 64, "heads": 8, "seq": 64, "batch": 16, "microbatches": 4, "steps": 200, "seed": 1}
-    for name, value in sizes.items():
+    sizes = {"layers": 4, "hidden": 64, "heads": 8, "seq": 64, "batch": 16, "microbatches": 4, "steps": 200}
+    for name, value in {**sizes, "seed": 1}.items():
         parser.add_argument("--" + name, type=int, default=value)
     return parser.parse_args()
 
@@ -160,7 +160,8 @@ def main():
     rank, ranks = int(os.environ.get("SLURM_PROCID", 0)), int(os.environ.get("SLURM_NTASKS", 1))
     torch.set_num_threads(1)
     if ranks > 1:
-        dist.init_process_group("gloo", init_method="file://" + options.rendezvous, rank=rank, world_size=ranks)
+        method = "file://" + options.rendezvous
+        dist.init_process_group("gloo", init_method=method, rank=rank, world_size=ranks)
     with open(options.data, "rb") as file:
         text = np.frombuffer(file.read(), dtype=np.uint8)
     model = Model(options)
@@ -170,13 +171,15 @@ def main():
         model = nn.parallel.DistributedDataParallel(model)
     start = time.monotonic()
     for step in range(1, options.steps + 1):
-        loss = torch.tensor([train_step(model, optimizer, text, options, step, rank, ranks)], dtype=torch.float64)
+        share = train_step(model, optimizer, text, options, step, rank, ranks)
+        loss = torch.tensor([share], dtype=torch.float64)
         if ranks > 1:
             dist.all_reduce(loss)
         if rank == 0:
             print(f"step {step} loss {loss.item() / ranks:.8f}", flush=True)
     if rank == 0:
-        print(f"torch_train: {options.steps * options.batch * options.seq / (time.monotonic() - start):.0f} tokens/s")
+        rate = options.steps * options.batch * options.seq / (time.monotonic() - start)
+        print(f"torch_train: {rate:.0f} tokens/s")
     if ranks > 1:
         dist.destroy_process_group()
 

@@ -1,8 +1,8 @@
 #!/bin/bash
-# How fast examples/train is: train.sh BUILDDIR [RUNS]. Its tokens/s beside those of a plain C program of the same
-# model, weights, data and BLAS, and of PyTorch (DistributedDataParallel over gloo), for two models, one thread a
-# rank, on 1 rank and on 2 of one node of a lab of its own; in turn, medians, and the ratios to the peers. First all
-# must have the same losses.
+# How fast examples/train is: train.sh BUILDDIR [RUNS]. Its tokens/s beside those of a plain C program of the
+# same model, weights, data and BLAS, and of PyTorch (DistributedDataParallel over gloo), for two models, one
+# thread a rank, on 1 rank and on 2 of one node of a lab of its own; in turn, medians, and the ratios to the
+# peers. First all must have the same losses.
 set -euo pipefail
 
 DT_SRCDIR=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,6 +12,7 @@ runs=${2:-5}
 # shellcheck source=tests/slurm/stage.sh
 . "$DT_SRCDIR/tests/slurm/stage.sh"
 stage_up --nodes 1
+cp "$DT_SRCDIR/bench/torch_train.py" "$DT_PROGRAMS"
 results=$(mktemp -d)
 
 # program KIND RUN OPTION…: one run of a kind; RUN is of that run only.
@@ -31,8 +32,8 @@ program() {
 torch() {
   local ranks=$1 run=$2
   shift 2
-  stage_lab run -- srun "-n$ranks" /usr/bin/env OMP_NUM_THREADS=1 /usr/bin/python3 "$DT_SRCDIR/bench/torch_train.py" \
-    --rendezvous "/tmp/rendezvous.$run" "$@"
+  stage_lab run -- srun "-n$ranks" /usr/bin/env OMP_NUM_THREADS=1 /usr/bin/python3 \
+    "$DT_PROGRAMS/torch_train.py" --rendezvous "/tmp/rendezvous.$run" "$@"
 }
 
 # time_kind MODEL KIND RUN OPTION…
@@ -51,10 +52,14 @@ compare() {
 check_losses() {
   local kind
   for kind in train "${kinds[@]}"; do
-    program "$kind" "check.$kind" --steps 20 | sed -n 's/^step \([0-9]*\) loss \([0-9.]*\).*/\1 \2/p' >"$results/$kind.losses"
+    program "$kind" "check.$kind" --steps 20 |
+      sed -n 's/^step \([0-9]*\) loss \([0-9.]*\).*/\1 \2/p' >"$results/$kind.losses"
     paste "$results/train.losses" "$results/$kind.losses" | awk -v kind="$kind" '
       { d = $2 - $4; d = d < 0 ? -d : d; if (d > worst) worst = d }
-      END { printf "%-12s differs by %.6f at most over %d steps\n", kind, worst, NR; exit NR != 20 || worst > 0.001 }'
+      END {
+        printf "%-12s differs by %.6f at most over %d steps\n", kind, worst, NR
+        exit NR != 20 || worst > 0.001
+      }'
   done
 }
 

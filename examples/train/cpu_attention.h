@@ -35,15 +35,14 @@ static wide largest(const real *x, size_t n)
 {
     wide top = -(wide)INFINITY;
 
-#pragma omp simd reduction(max : top)
     for (size_t i = 0; i < n; i++)
         top = load(x[i]) > top ? load(x[i]) : top; /* fmax() would be a call */
     return top;
 }
 
 /*
- * x[S, S] = softmax of each row up to the diagonal, 0 after it. The type's exponentials() and shares() do it in
- * two steps: the sum of e^(x - top), and what of it is whose.
+ * x[S, S] = softmax of each row up to the diagonal, 0 after it. The type's exponentials() and shares() do it
+ * in two steps: the sum of e^(x - top), and what of it is whose.
  */
 static void causal_softmax(real *x, size_t seq)
 {
