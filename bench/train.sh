@@ -51,7 +51,7 @@ compare() {
 
 check_losses() {
   local kind
-  for kind in train "${kinds[@]}"; do
+  for kind in "${kinds[@]}"; do
     program "$kind" "check.$kind" --steps 20 |
       sed -n 's/^step \([0-9]*\) loss \([0-9.]*\).*/\1 \2/p' >"$results/$kind.losses"
     paste "$results/train.losses" "$results/$kind.losses" | awk -v kind="$kind" '
@@ -78,7 +78,7 @@ bench() {
   compare "$model" train_tp2 torch_dp2
 }
 
-kinds=(plain train torch train_dp2 train_tp2 torch_dp2)
+kinds=(train plain torch train_dp2 train_tp2 torch_dp2)
 check_losses
 bench small --steps 20
 bench large --hidden 256 --seq 128 --batch 8 --steps 2
