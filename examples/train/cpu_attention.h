@@ -31,18 +31,25 @@ static double head_scale(const struct head *h)
     return 1 / sqrt((double)h->size);
 }
 
-/* x[S, S] = softmax of each row up to the diagonal, 0 after it. */
+static wide largest(const real *x, size_t n)
+{
+    wide top = -(wide)INFINITY;
+
+    for (size_t i = 0; i < n; i++)
+        top = load(x[i]) > top ? load(x[i]) : top; /* fmax() would be a call */
+    return top;
+}
+
+/*
+ * x[S, S] = softmax of each row up to the diagonal, 0 after it. The type's exponentials() and shares() do it
+ * in two steps: the sum of e^(x - top), and what of it is whose.
+ */
 static void causal_softmax(real *x, size_t seq)
 {
     for (size_t r = 0; r < seq; r++, x += seq) {
-        wide top = load(x[0]), sum = 0;
+        wide top = largest(x, r + 1);
 
-        for (size_t i = 1; i <= r; i++)
-            top = fmax(top, load(x[i]));
-        for (size_t i = 0; i <= r; i++)
-            sum += exp(load(x[i]) - top);
-        for (size_t i = 0; i <= r; i++)
-            x[i] = store(exp(load(x[i]) - top) / sum);
+        shares(x, top, exponentials(x, top, r + 1), r + 1);
         memset(x + r + 1, 0, (seq - r - 1) * sizeof(*x));
     }
 }
@@ -53,8 +60,10 @@ static void softmax_backward(real *d, const real *p, size_t seq)
     for (size_t r = 0; r < seq; r++, d += seq, p += seq) {
         wide dot = 0;
 
+#pragma omp simd reduction(+ : dot)
         for (size_t i = 0; i <= r; i++)
             dot += load(d[i]) * load(p[i]);
+#pragma omp simd
         for (size_t i = 0; i < seq; i++)
             d[i] = store(load(p[i]) * (load(d[i]) - dot));
     }

@@ -32,6 +32,7 @@ static inline real store(wide x)
     return (real){(uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
+#include "cpu_exp.h"
 #include "cpu_product.h"
 
 /* Dense from rows that are `stride` apart. */
@@ -87,6 +88,24 @@ static void product_add(struct compute *c, const struct strided *s, wide *to, co
 
     if (widen_factors(c, s, a, b, &w))
         product_wide(&w.shape, 1, to, w.a, w.b);
+}
+
+/* e^x is computed again rather than kept, as it would be rounded twice. */
+static wide exponentials(real *x, wide top, size_t n)
+{
+    wide total = 0;
+
+#pragma omp simd reduction(+ : total)
+    for (size_t i = 0; i < n; i++)
+        total += exponential(load(x[i]) - top);
+    return total;
+}
+
+static void shares(real *x, wide top, wide total, size_t n)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        x[i] = store(exponential(load(x[i]) - top) / total);
 }
 
 #include "cpu_attention.h"

@@ -6,6 +6,7 @@ static void add(struct compute *c, void *y, const void *x, size_t n)
     const real *from = x;
 
     (void)c;
+#pragma omp simd
     for (size_t i = 0; i < n; i++)
         to[i] = store(load(to[i]) + load(from[i]));
 }
@@ -16,6 +17,7 @@ static void cast(struct compute *c, void *to, const void *from, size_t n)
     const wide *x = from;
 
     (void)c;
+#pragma omp simd
     for (size_t i = 0; i < n; i++)
         y[i] = store(x[i]);
 }
@@ -59,6 +61,7 @@ static void bias_add(struct compute *c, void *x, const void *bias, size_t rows, 
 /* d[n] (main) += x[n] */
 static void gather_row(wide *d, const real *x, size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++)
         d[i] += load(x[i]);
 }
@@ -73,9 +76,10 @@ static void bias_gradient(struct compute *c, void *dbias, const void *dx, size_t
 static const wide gelu_scale = (wide)0.79788456080286535588; /* sqrt(2 / pi) */
 static const wide gelu_cubic = (wide)0.044715;
 
-static wide gelu_tanh(wide x)
+/* (1 + tanh(y)) / 2, as the logistic function of 2 y. */
+static inline wide gelu_gate(wide x)
 {
-    return tanh(gelu_scale * (x + gelu_cubic * x * x * x));
+    return 1 / (1 + exponential(-2 * gelu_scale * (x + gelu_cubic * x * x * x)));
 }
 
 static void gelu_forward(struct compute *c, void *out, const void *x, size_t n)
@@ -84,10 +88,11 @@ static void gelu_forward(struct compute *c, void *out, const void *x, size_t n)
     const real *from = x;
 
     (void)c;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         wide value = load(from[i]);
 
-        to[i] = store((wide)0.5 * value * (1 + gelu_tanh(value)));
+        to[i] = store(value * gelu_gate(value));
     }
 }
 
@@ -97,10 +102,11 @@ static void gelu_backward(struct compute *c, void *dx, const void *dout, const v
     const real *d = dout, *from = x;
 
     (void)c;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
-        wide value = load(from[i]), t = gelu_tanh(value);
+        wide value = load(from[i]), gate = gelu_gate(value);
         wide inner = gelu_scale * (1 + 3 * gelu_cubic * value * value);
 
-        to[i] = store(load(d[i]) * ((wide)0.5 * (1 + t) + (wide)0.5 * value * (1 - t * t) * inner));
+        to[i] = store(load(d[i]) * (gate + 2 * value * gate * (1 - gate) * inner));
     }
 }

@@ -9,4 +9,5 @@
 typedef float real;
 typedef float wide;
 
+#include "cpu_exp.h"
 #include "cpu_same.h"

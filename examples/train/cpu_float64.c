@@ -9,4 +9,9 @@
 typedef double real;
 typedef double wide;
 
+static inline wide exponential(wide x)
+{
+    return exp(x);
+}
+
 #include "cpu_same.h"

@@ -6,6 +6,7 @@ static wide mean_of(const real *x, size_t n)
 {
     wide total = 0;
 
+#pragma omp simd reduction(+ : total)
     for (size_t i = 0; i < n; i++)
         total += load(x[i]);
     return total / (wide)n;
@@ -15,6 +16,7 @@ static wide variance_of(const real *x, wide mean, size_t n)
 {
     wide total = 0;
 
+#pragma omp simd reduction(+ : total)
     for (size_t i = 0; i < n; i++)
         total += (load(x[i]) - mean) * (load(x[i]) - mean);
     return total / (wide)n;
@@ -23,6 +25,7 @@ static wide variance_of(const real *x, wide mean, size_t n)
 static void norm_forward_row(real *out, wide mean, wide rstd, const real *x, const real *gain,
                              const real *bias, size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++)
         out[i] = store((load(x[i]) - mean) * rstd * load(gain[i]) + load(bias[i]));
 }
@@ -47,6 +50,7 @@ static void norm_backward_row(real *dx, const real *dout, const real *x, wide me
 {
     wide total = 0, dot = 0;
 
+#pragma omp simd reduction(+ : total, dot)
     for (size_t i = 0; i < n; i++) {
         wide d = load(dout[i]) * load(gain[i]);
 
@@ -55,6 +59,7 @@ static void norm_backward_row(real *dx, const real *dout, const real *x, wide me
     }
     total /= (wide)n;
     dot /= (wide)n;
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         wide d = load(dout[i]) * load(gain[i]), y = (load(x[i]) - mean) * rstd;
 
@@ -65,6 +70,7 @@ static void norm_backward_row(real *dx, const real *dout, const real *x, wide me
 static void norm_weights_row(wide *dgain, wide *dbias, const real *dout, const real *x, wide mean, wide rstd,
                              size_t n)
 {
+#pragma omp simd
     for (size_t i = 0; i < n; i++) {
         dgain[i] += load(dout[i]) * (load(x[i]) - mean) * rstd;
         dbias[i] += load(dout[i]);
