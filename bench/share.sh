@@ -12,8 +12,9 @@ steps=${2:-4}
 # shellcheck source=tests/slurm/stage.sh
 . "$DT_SRCDIR/tests/slurm/stage.sh"
 stage_up --nodes 1
-results=$(mktemp -d)
-chmod 777 "$results"
+results=$DT_PROGRAMS/share # the tasks have a /tmp of their own
+mkdir -p "$results"
+chmod 1777 "$results"
 
 # What moves or sums elements; everything else is the library's own.
 data='dt_host_reduce|host_reduce.c|dt_host_divide|copy_in|copy_out'
@@ -47,4 +48,3 @@ printf 'instructions of rank 0 in %d steps\n' "$steps"
 share 1 -n1
 share dp2 -n2 --dtrain-backend=host --dtrain-tp=1
 share tp2 -n2 --dtrain-backend=host --dtrain-tp=2
-rm -r "$results"

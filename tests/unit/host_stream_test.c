@@ -236,6 +236,34 @@ static bool transfers_cross(struct rank *r)
     return ok;
 }
 
+#define MANY 256 /* sends to each peer, and receives from each */
+
+/* More operations in one group than what some libraries split at places that differ between ranks. */
+static bool many_transfers_in_one_batch(struct rank *r)
+{
+    size_t n = (size_t)r->size * MANY, k = 0;
+    struct dtrain_transfer *transfers = calloc(2 * n, sizeof(*transfers));
+    int32_t *sent = calloc(n, sizeof(*sent)), *got = calloc(n, sizeof(*got));
+    bool ok;
+
+    for (int i = 0; i < r->size * MANY; i++) {
+        int peer = i / MANY;
+
+        if (peer == r->rank)
+            continue;
+        sent[i] = r->rank * MANY + i % MANY;
+        transfers[k++] = (struct dtrain_transfer){true, peer, DTRAIN_INT32, 1, &sent[i]};
+        transfers[k++] = (struct dtrain_transfer){false, peer, DTRAIN_INT32, 1, &got[i]};
+    }
+    ok = dtrain_transfer(r->comm, transfers, k, r->streams[0], &r->err) == 0 && synchronize(r);
+    for (int i = 0; ok && i < r->size * MANY; i++)
+        ok = i / MANY == r->rank || got[i] == i || wrong(r, "another message came");
+    free(transfers);
+    free(sent);
+    free(got);
+    return ok;
+}
+
 /*
  * Rank 0 groups sends to 1 and 2; rank 1 first waits for rank 2, which first
  * waits for rank 0. None of these connections existed before.
@@ -301,6 +329,7 @@ static const struct row rows[] = {
     {"many communicators at once", many_communicators, 8},
     {"many communicators of 16 ranks at once", many_communicators, 16},
     {"transfers cross", transfers_cross, 4},
+    {"pytorch#174288: 1536 transfers in one batch", many_transfers_in_one_batch, 4},
     {"grouped transfers wait for no order of connecting", groups_wait_for_no_order, 5},
     {"early messages wait", early_messages_wait, 3},
 };

@@ -1,6 +1,7 @@
 /* The NCCL module when something fails: who, where, in which operation; and nothing hangs or leaks. */
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "nccl_double.h"
 #include "runtime/math.h"
@@ -191,6 +192,78 @@ static void body_told(struct fork_step *step, uint32_t rank, char said[FORK_TEXT
     dtrain_finalize(use.world, NULL);
 }
 
+/* ---- The end of communicators that failed --------------------------------------------- */
+
+/* What this process writes to stderr from here on. */
+static FILE *catch_stderr(void)
+{
+    FILE *file = tmpfile();
+
+    if (file == NULL || dup2(fileno(file), STDERR_FILENO) < 0)
+        exit(2);
+    return file;
+}
+
+static void say_caught(FILE *file, char said[FORK_TEXT_MAX])
+{
+    size_t n;
+
+    rewind(file);
+    n = fread(said, 1, FORK_TEXT_MAX - 1, file);
+    said[n] = '\0';
+    fclose(file);
+}
+
+/* The process goes on past an abort that does not come back, and its log says so. */
+static void body_abort(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    FILE *file = catch_stderr();
+
+    run(step, rank, said, use_failing_kernel);
+    say_caught(file, said);
+}
+
+static int sum_again(struct use *use, struct dtrain_error *err)
+{
+    const char *wrong = nccl_double_sum(use->world, DTRAIN_TP, err);
+
+    if (wrong == NULL)
+        wrong = nccl_double_sum(use->world, DTRAIN_DP, err);
+    return wrong == NULL ? 0 : wrong == err->text ? -1 : dt_error_set(err, "%s", wrong);
+}
+
+/* All revoke and go on with the same ranks. */
+static int use_rebuilt(struct use *use, struct dtrain_error *err)
+{
+    int ranks[FORK_RANKS_MAX], n = dtrain_size(use->world);
+
+    for (int i = 0; i < n; i++)
+        ranks[i] = i;
+    if (dtrain_comms_revoke(use->world, "a rank died", err) != 0 ||
+        dtrain_comms_rebuild(use->world, ranks, (size_t)n, err) != 0)
+        return -1;
+    return sum_again(use, err);
+}
+
+#define GROUPS 3 /* of each rank: tp, dp, and dp of the experts */
+
+/* Never from a failed parent: each is made anew, and ends once, a revoked one by destroy, others by abort. */
+static void body_rebuild(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    const struct nccl_row *row = (const struct nccl_row *)(const void *)step->row;
+    int aborts = row->version != NULL ? GROUPS : 0; /* without ncclCommRevoke */
+    struct fake_nccl_counts counts;
+
+    run(step, rank, said, use_rebuilt);
+    if (strcmp(said, "well") != 0 || fake_nccl_counts(&counts) != 0)
+        return;
+    snprintf(said, FORK_TEXT_MAX, "%d shrinks, %d splits, %d inits, %d aborts, %d destroys, %d left",
+             counts.shrinks, counts.splits, counts.inits, counts.aborts, counts.destroys, counts.live_comms);
+    if (counts.shrinks == 0 && counts.splits == 0 && counts.inits == 2 * GROUPS && counts.aborts == aborts &&
+        counts.destroys == counts.inits - aborts && counts.live_comms == 0 && counts.violations == 0)
+        fork_say(said, "well");
+}
+
 /* ---- Versions ------------------------------------------------------------------------ */
 
 /* What an older NCCL lacks is named, and breaks nothing. */
@@ -347,6 +420,18 @@ static const struct nccl_row rows[] = {
      .fail = "ncclCommRevoke:1:ncclInternalError"},
     {{FOUR("ncclCommFinalize fails: the communicator is aborted", ENOUGH_MS, body_use), .words = {"well"}},
      .fail = "ncclCommFinalize:1:ncclInternalError"},
+
+    {{FOUR("nccl#1777: ncclCommAbort does not come back", SHORT_MS, body_abort),
+      .words = {"1 communicators of rank ",
+                ": ncclCommAbort did not come back within 1.5 s: end the process"}},
+     .fail = "ncclCommAbort:1:hang",
+     .version = "22703"},
+    {{.name = "pytorch#194679: no shrinking after a failure", .layout = {1, 4, 2, 1, 1},
+      .timeout_ms = ENOUGH_MS, .body = body_rebuild, .backend = &nccl_double, .words = {"well"}},
+     .fail = NULL},
+    {{.name = "pytorch#194679: aborted parents are not destroyed", .layout = {1, 4, 2, 1, 1},
+      .timeout_ms = ENOUGH_MS, .body = body_rebuild, .backend = &nccl_double, .words = {"well"}},
+     .version = "22703"},
 
     /* Versions: what is too old, or lacks what is asked for, is named. */
     {{ONE("NCCL 2.18 is too old", body_available),

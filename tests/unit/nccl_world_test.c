@@ -43,7 +43,10 @@ static int count_groups(const struct dtrain_world *world, int *roots)
     return n;
 }
 
-/* facts: at most one creation a rank for each axis of size > 1, none for groups of one, each id once. */
+/*
+ * facts: at most one creation a rank for each axis of size > 1, all in one group, none for groups of one,
+ * each id once.
+ */
 static const char *check_counts(const struct dtrain_world *world)
 {
     struct fake_nccl_counts counts;
@@ -53,6 +56,8 @@ static const char *check_counts(const struct dtrain_world *world)
         return "fake_nccl_counts";
     if (counts.inits != groups || counts.live_comms != groups)
         return "a creation for each group of more than one";
+    if (counts.groups != (groups > 0))
+        return "all creations in one group";
     if (counts.ids != roots)
         return "an id for each group whose root this rank is";
     if (counts.size1 != 0 || counts.splits != 0)
@@ -615,10 +620,10 @@ static void body_registration(struct fork_step *step, uint32_t rank, char said[F
     .row = {title, {nodes, tasks, tp, pp, ep}, ENOUGH_MS, runs, .words = {"well"}, .backend = &nccl_double}
 
 static const struct nccl_row rows[] = {
-    {ROW("a world of one has no communicator (nccl#964: half a gigabyte each)", 1, 1, 1, 1, 1, body_up)},
+    {ROW("nccl#964, nccl#864, nccl#2363: a world of one has no communicator", 1, 1, 1, 1, 1, body_up)},
     {ROW("2 ranks on 1 node", 1, 2, 2, 1, 1, body_up)},
     {ROW("2 ranks on 2 nodes", 2, 1, 1, 2, 1, body_up)},
-    {ROW("8 ranks: tp 2, pp 2, dp 2 (nccl#863: all in one group)", 1, 8, 2, 2, 1, body_up)},
+    {ROW("nccl#2094, nccl#863: 8 ranks, tp 2, pp 2, dp 2, made in one group", 1, 8, 2, 2, 1, body_up)},
     {ROW("8 ranks on 2 nodes with experts", 2, 4, 2, 2, 2, body_up)},
     {ROW("pp of 2: the next stage is the one before, too", 1, 2, 1, 2, 1, body_up)},
     {ROW("several ids for one group", 1, 4, 4, 1, 1, body_several_ids)},

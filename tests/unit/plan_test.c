@@ -46,8 +46,9 @@ static const struct row rows[] = {
      "1;tp=8;cp=1;ep=1;dp=1;pp=2;etp=8;order=tp-cp-ep-dp-pp;span=node;backend=auto;nodes=n[1-2];tasks=8(x2);"
      "procids=0+16:1;addr=10.0.0.1;port=20001", false},
     {"one task", {.tp = 1}, 0, 0, 1, {1}, 0, {0}, "tasks=1;procids=0;", false},
-    {"cyclic", {.tp = 2}, 0, 0, 2, {4, 4}, 0, {0, 2, 4, 6, 1, 3, 5, 7}, "procids=0+4:2/2:1;", false},
-    {"arbitrary", {.tp = 2}, 0, 0, 2, {2, 2}, 0, {2, 3, 0, 1}, "procids=2+2:1,0+2:1;", false},
+    {"NeMo-RL#3178: cyclic", {.tp = 2}, 0, 0, 2, {4, 4}, 0, {0, 2, 4, 6, 1, 3, 5, 7},
+     "procids=0+4:2/2:1;", false},
+    {"NeMo-RL#3178: arbitrary", {.tp = 2}, 0, 0, 2, {2, 2}, 0, {2, 3, 0, 1}, "procids=2+2:1,0+2:1;", false},
     {"falling ids", {.tp = 1}, 0, 0, 1, {4}, 0, {3, 2, 1, 0}, "procids=3,2,1,0;", false},
     {"uneven nodes without tp", {.tp = 1}, 0, 0, 4, {5, 1, 1, 1}, 0, {0}, "tasks=5,1(x3);", false},
     {"across nodes when allowed", {.tp = 16}, DT_SPAN_ANY, 0, 2, {8, 8}, 0, {0}, "span=any;", false},
@@ -55,7 +56,8 @@ static const struct row rows[] = {
 
     {"tp does not fit", {.tp = 2}, 0, 0, 2, {3, 3}, 0, {0},
      "3 tasks on n1 cannot hold groups of tp=2: use --ntasks-per-node=4 or --dtrain-tp=1", true},
-    {"the node at fault is named", {.tp = 2}, 0, 0, 4, {2, 2, 3, 1}, 0, {0}, "3 tasks on n3 cannot hold", true},
+    {"cuDecomp#98: one node splits a group, all are refused", {.tp = 2}, 0, 0, 4, {2, 2, 3, 1}, 0, {0},
+     "3 tasks on n3 cannot hold", true},
     {"a later node splits the group", {.tp = 4}, 0, 0, 2, {4, 8}, 0, {0}, "tasks=4,8;", false},
     {"uneven", {.tp = 2}, 0, 0, 4, {5, 1, 1, 1}, 0, {0}, "use --ntasks-per-node=2 or --dtrain-tp=1", true},
     {"tp larger than a node", {.tp = 16}, 0, 0, 2, {8, 8}, 0, {0},

@@ -436,6 +436,13 @@ static void end_node(void)
     tap_ok(slurm_spank_exit(NULL, 0, NULL) == 0, "the end of a step");
 }
 
+static bool is_variable(const char *name, const char *value)
+{
+    const char *got = fake_get(name);
+
+    return got != NULL && strcmp(got, value) == 0;
+}
+
 static void test_environment(void)
 {
     static const char *const expected[][2] = {
@@ -464,6 +471,21 @@ static void test_environment(void)
                expected[i][1], value ? value : "not set");
     }
     end_node();
+}
+
+/* Tasks 1 and 3 are the node's: each has a device of its own by LOCAL_RANK. */
+static void test_interleaved(void)
+{
+    static const char *const ranks[] = {"2", "3"}, *const locals[] = {"0", "1"};
+
+    for (int local = 0; local < 2; local++) {
+        set_node();
+        tap_ok(start_node() == 0 && start_task(local) == 0 && is_variable("RANK", ranks[local]) &&
+                   is_variable("LOCAL_RANK", locals[local]),
+               "NeMo-RL#3178: task %d of an interleaved step is rank %s, local rank %s",
+               fake.local_to_global[local], ranks[local], locals[local]);
+        end_node();
+    }
 }
 
 static void test_node_order(void)
@@ -752,6 +774,7 @@ int main(int argc, char **argv)
     test_cmdlines();
     test_environment();
     test_untouched_steps();
+    test_interleaved();
     test_node_order();
     test_tampered();
     test_failing_items();

@@ -188,7 +188,7 @@ static const struct row {
     {"a microbatch too many", DTRAIN_PP_1F1B, 2, 4, 1, no_microbatch, "stage 1: forward of microbatch 4"},
     {"an operation that goes back", DTRAIN_PP_1F1B, 2, 4, 1, back_in_operations,
      "is in an operation before the last one's"},
-    {"sends that cross without buffers", DTRAIN_PP_1F1B, 2, 2, 1, cross_sends,
+    {"pytorch#172668: sends that cross without buffers", DTRAIN_PP_1F1B, 2, 2, 1, cross_sends,
      "deadlock: stage 1: send-gradient of microbatch 0, chunk 0, to stage 0 waits, while the other is at "
      "stage 0: send-activation of microbatch 1, chunk 0, to stage 1"},
     {"more held than promised", DTRAIN_PP_GPIPE, 2, 4, 1, hold_all,

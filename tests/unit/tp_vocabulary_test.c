@@ -118,7 +118,7 @@ struct loss_case {
 static const struct loss_case losses[] = {
     {"257 tokens", 257, 6, DTRAIN_TP_PADDED, DTRAIN_FLOAT64, 3, 0, false},
     {"uneven shards", 257, 6, DTRAIN_TP_UNEVEN, DTRAIN_FLOAT64, 3, 0, false},
-    {"label smoothing (Megatron-LM#7464)", 257, 6, DTRAIN_TP_PADDED, DTRAIN_FLOAT64, 3, 0.1, false},
+    {"Megatron#7464: label smoothing", 257, 6, DTRAIN_TP_PADDED, DTRAIN_FLOAT64, 3, 0.1, false},
     {"all of it smoothing", 12, 4, DTRAIN_TP_UNEVEN, DTRAIN_FLOAT64, 2, 1, false},
     {"logits x 1000", 64, 5, DTRAIN_TP_PADDED, DTRAIN_FLOAT64, 1000, 0.1, false},
     {"logits x 1000 in float32", 64, 5, DTRAIN_TP_PADDED, DTRAIN_FLOAT32, 1000, 0, false},

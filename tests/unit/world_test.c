@@ -161,6 +161,69 @@ static void body_up(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_M
         fork_say(said, err.text);
 }
 
+/* ---- Groups of the same members -------------------------------------------------- */
+
+static bool has_same_members(const struct dtrain_world *world, const struct dtrain_group *a,
+                             const struct dtrain_group *b)
+{
+    bool is_same = a->size == b->size;
+
+    for (int i = 0; is_same && i < a->size; i++)
+        is_same = dtrain_group_member(world, a, i) == dtrain_group_member(world, b, i);
+    return is_same;
+}
+
+/* What the pairs of sets were, so that none of these cases is missing. */
+struct pairs {
+    int same_members; /* and other axes */
+    int same_index;   /* and as many, but other members */
+};
+
+static const char *check_sharing_pair(struct dtrain_world *world, unsigned axes, unsigned others,
+                                      struct pairs *pairs, struct dtrain_error *err)
+{
+    struct dtrain_group a, b;
+    struct dtrain_comm *comm, *other;
+    bool is_same;
+
+    if (dtrain_group_get(world, axes, &a, err) < 0 || dtrain_group_get(world, others, &b, err) < 0 ||
+        dtrain_comm_get(world, axes, &comm, err) < 0 || dtrain_comm_get(world, others, &other, err) < 0)
+        return err->text;
+    is_same = has_same_members(world, &a, &b);
+    pairs->same_members += is_same && a.size > 1;
+    pairs->same_index += !is_same && a.index == b.index && a.size == b.size;
+    if (is_same)
+        return comm == other ? NULL : "the same members have two communicators";
+    return comm != other ? NULL : "other members share a communicator";
+}
+
+static const char *check_sharing(struct dtrain_world *world, struct dtrain_error *err)
+{
+    struct pairs pairs = {0, 0};
+    const char *wrong = NULL;
+
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+        for (size_t j = 0; j < i && wrong == NULL; j++)
+            wrong = check_sharing_pair(world, sets[i], sets[j], &pairs, err);
+    if (wrong == NULL && (pairs.same_members == 0 || (dtrain_rank(world) == 0 && pairs.same_index == 0)))
+        wrong = "the layout has no such pairs";
+    return wrong;
+}
+
+/* A communicator is found by its members: not by its number among those of its axes, nor by the axes. */
+static void body_sharing(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX])
+{
+    struct dtrain_world *world;
+    struct dtrain_error err = {""};
+    const char *wrong = err.text;
+
+    if (fork_init(&world, step, rank, NULL, NULL, &err) == 0)
+        wrong = check_sharing(world, &err);
+    fork_say(said, wrong != NULL ? wrong : "well");
+    if (dtrain_finalize(world, &err) < 0 && wrong == NULL)
+        fork_say(said, err.text);
+}
+
 /* ---- A backend whose groups need an id of their root ------------------------------- */
 
 static uint32_t id_rank; /* of this process */
@@ -362,6 +425,8 @@ static const struct fork_row rows[] = {
     {"16 ranks on 1 node", {1, 16, 4, 2, 2}, ENOUGH_MS, body_up, .words = {"well"}},
     {"16 ranks on 2 nodes", {2, 8, 4, 2, 2}, ENOUGH_MS, body_up, .words = {"well"}},
     {"16 ranks on 4 nodes", {4, 4, 4, 2, 2}, ENOUGH_MS, body_up, .words = {"well"}},
+    {"Megatron-Bridge#4985: one communicator for the same members only", {2, 4, 2, 2, 2}, ENOUGH_MS,
+     body_sharing, .words = {"well"}},
     {"a tree of three levels", {20, 1, 1, 2, 1}, ENOUGH_MS, body_ends_upward, .words = {"well"}},
     {"groups that need an id", {4, 4, 4, 2, 2}, ENOUGH_MS, body_up_by_id, .words = {"well"},
      .backend = &id_backend},
@@ -380,7 +445,8 @@ static const struct fork_row rows[] = {
     {"a leaf that comes late", {4, 4, 4, 2, 2}, LATE_MS, body_up_later, .words = {"well"}, .odd = 6},
     {"a leader that comes late", {4, 4, 4, 2, 2}, LATE_MS, body_up_later, .words = {"well"}, .odd = 4},
     {"rank 0 that comes late", {4, 4, 4, 2, 2}, LATE_MS, body_up_later, .words = {"well"}, .odd = 0},
-    {"a connection between each two ranks", {2, 4, 4, 1, 1}, ENOUGH_MS, body_pairs, .words = {"well"}},
+    {"cuDecomp#98: each two ranks connect, local at both ends or at none", {2, 4, 4, 1, 1}, ENOUGH_MS,
+     body_pairs, .words = {"well"}},
     {"ends from the first rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_upward, .words = {"well"}},
     {"ends from the last rank on", {4, 4, 4, 2, 1}, ENOUGH_MS, body_ends_downward, .words = {"well"}},
     {"ends before it is up", {2, 2, 2, 1, 1}, ENOUGH_MS, body_ends_at_once, .words = {"well"}},

@@ -1,5 +1,6 @@
 /* fake_end.c - the ways in which a communicator ends. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fake_group.h"
 #include "fake_mesh.h"
@@ -89,13 +90,16 @@ static ncclResult_t end_run(struct fake_job *job)
     fake_comm_await_idle(comm, job->function, true);
     fake_comm_close(comm);
     comm->life = FAKE_GONE;
+    while (job->fault.kind == FAKE_FAULT_HANG) /* as when a thread of NCCL's cannot be joined */
+        pause();
     return ncclSuccess;
 }
 
-static ncclResult_t end(const char *function, ncclComm_t comm)
+static ncclResult_t end(const char *function, ncclComm_t comm, const struct fake_fault *fault)
 {
     struct fake_job *job = fake_job_new(function, comm, end_run);
 
+    job->fault = *fault;
     job->is_end = true;
     fake_group_open();
     fake_group_add_job(job);
@@ -105,6 +109,7 @@ static ncclResult_t end(const char *function, ncclComm_t comm)
 /* NCCL takes NULL here. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+    const struct fake_fault none = {FAKE_FAULT_NONE, 0};
     ncclResult_t result = fake_enter("ncclCommDestroy", NULL);
 
     if (result != ncclSuccess || comm == NULL)
@@ -120,14 +125,17 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     if (comm->registrations > 0)
         fake_violation("leak: %d registrations of %s were not released", comm->registrations, comm->name);
     fake_count(&fake_counts.destroys);
-    return end("ncclCommDestroy", comm);
+    return end("ncclCommDestroy", comm, &none);
 }
 
-/* Allowed at any time, also in progress. */
+/* Allowed at any time, also in progress. Told to hang, it releases all and does not come back. */
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    ncclResult_t result = fake_enter("ncclCommAbort", NULL), state = ncclSuccess;
+    struct fake_fault fault = {FAKE_FAULT_NONE, 0};
+    ncclResult_t result = fake_enter("ncclCommAbort", &fault), state = ncclSuccess;
 
+    if (result == ncclSuccess && fault.kind != FAKE_FAULT_NONE && fault.kind != FAKE_FAULT_HANG)
+        result = fake_break(ncclInvalidUsage, "ncclCommAbort cannot be told to fail in this way");
     if (result != ncclSuccess || comm == NULL)
         return result;
     result = ncclCommGetAsyncError(comm, &state);
@@ -135,5 +143,5 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
         return result;
     fake_count(&fake_counts.aborts);
     fake_comm_raise(comm, &comm->abort);
-    return end("ncclCommAbort", comm);
+    return end("ncclCommAbort", comm, &fault);
 }
