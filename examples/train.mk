@@ -31,6 +31,7 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/pipeline.c examples/train/pipeline.h \
 	examples/train/random.c examples/train/random.h \
 	examples/train/report.c examples/train/report.h \
+	examples/train/servers.c examples/train/servers.h \
 	examples/train/shape.c examples/train/shape.h \
 	examples/train/stage.c examples/train/stage.h
 # The public headers only: no -I of the top folder.

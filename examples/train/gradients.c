@@ -13,15 +13,15 @@ void gradients_create(struct gradients *gradients, struct model *model, const st
     };
 }
 
-static int zero(struct gradients *gradients, struct dtrain_error *err)
+static int begin_pass(struct gradients *gradients, struct dtrain_error *err)
 {
-    if (dtrain_dp_zero(gradients->model->dp, grid_stream(gradients->grid), err) != 0)
-        return -1;
-    return grid_follow(gradients->grid, err);
+    return gradients->grid->is_apart ? 0 : dtrain_dp_begin(gradients->model->dp, true, err);
 }
 
 static int end_pass(struct gradients *gradients, struct dtrain_error *err)
 {
+    if (gradients->grid->is_apart)
+        return 0;
     if (dtrain_dp_finish(gradients->model->dp, grid_stream(gradients->grid), err) != 0)
         return -1;
     return grid_follow(gradients->grid, err);
@@ -31,9 +31,9 @@ int gradients_start_step(struct gradients *gradients, struct dtrain_error *err)
 {
     for (int i = 0; i < DTRAIN_PP_CHUNKS_MAX; i++)
         gradients->left[i] = gradients->microbatches;
-    if (zero(gradients, err) != 0)
+    if (model_clear_gradients(gradients->model, err) != 0)
         return -1;
-    return gradients->has_passes ? 0 : dtrain_dp_begin(gradients->model->dp, true, err);
+    return gradients->has_passes ? 0 : begin_pass(gradients, err);
 }
 
 int gradients_start_microbatch(struct gradients *gradients, int chunk, struct dtrain_error *err)
@@ -41,9 +41,9 @@ int gradients_start_microbatch(struct gradients *gradients, int chunk, struct dt
     gradients->left[chunk]--;
     if (!gradients->has_passes)
         return 0;
-    if (!gradients->is_kept && zero(gradients, err) != 0)
+    if (!gradients->is_kept && model_clear_gradients(gradients->model, err) != 0)
         return -1;
-    return dtrain_dp_begin(gradients->model->dp, true, err);
+    return begin_pass(gradients, err);
 }
 
 /* What every tp rank holds a copy of, but has the gradient of its own rows only. */
@@ -66,7 +66,7 @@ int gradients_ready(struct gradients *gradients, int chunk, size_t first, size_t
 {
     struct model *model = gradients->model;
 
-    if (!gradients->has_passes && gradients->left[chunk] > 0)
+    if (gradients->grid->is_apart || (!gradients->has_passes && gradients->left[chunk] > 0))
         return 0;
     /* The backward meets them in reverse order. */
     for (size_t i = first + count; i-- > first;) {

@@ -1,7 +1,8 @@
 /*
  * gradients.h - a step's gradients: added up over microbatches, summed over tp
  * where each rank has a part of one (sequence parallel), averaged over data
- * parallel ranks in the library's buckets while the backward goes on.
+ * parallel ranks in the library's buckets while the backward goes on; not with
+ * parameter servers, which average them.
  *
  * A pass ends in a reduction. It is the whole step, or each microbatch's
  * backward: with ZeRO 2, which keeps no whole gradients, and with PipeDream,

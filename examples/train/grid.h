@@ -20,6 +20,8 @@ struct grid {
     struct dtrain_stream *main;
     struct dtrain_tp moves; /* what tensor parallel layers move through */
     void *staging;          /* device memory for what travels from host to host */
+    bool is_apart;          /* parameter servers: layout.dp is that of workers, who reduce nothing over dp */
+    int speaker;            /* world rank that reports */
 };
 
 /* Starts *grid. Refuses a world with axes that this program has no use for; every rank finds the same. */
@@ -39,7 +41,7 @@ void grid_settle(struct grid *grid);
 struct dtrain_stream *grid_stream(const struct grid *grid);
 int grid_follow(struct grid *grid, struct dtrain_error *err);
 
-bool grid_is_first(const struct grid *grid); /* world rank 0, which reads, writes and speaks */
+bool grid_is_first(const struct grid *grid); /* world rank 0, which reads and writes files */
 
 /* x[count] = op over the ranks of comm, in place, in device memory. */
 int grid_reduce(struct grid *grid, struct dtrain_comm *comm, void *x, size_t count, enum dtrain_type type,

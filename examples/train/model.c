@@ -24,7 +24,9 @@ int model_create(struct model *model, struct grid *grid, const struct shape *sha
     model->tensors = calloc(model->count, sizeof(*model->tensors));
     model->held = calloc(model->count, sizeof(*model->held));
     model->own = calloc(model->count, sizeof(*model->own));
-    if (model->parameters == NULL || model->tensors == NULL || model->held == NULL || model->own == NULL)
+    model->gradients = calloc(model->count, sizeof(*model->gradients));
+    if (model->parameters == NULL || model->tensors == NULL || model->held == NULL || model->own == NULL ||
+        model->gradients == NULL)
         return error_memory(err, model->count * sizeof(*model->parameters), "the list of parameters");
     parameter_list(model->parameters, shape);
     place_tensors(model, shape);
@@ -63,6 +65,16 @@ static int open_dp(struct model *model, const struct options *options, struct dt
     return rc;
 }
 
+static void place_values(struct model *model, const struct tensor *tensor)
+{
+    if (model->grid->is_apart) {
+        model->own[tensor->place] = memory_values(&model->memory, tensor->count);
+        model->gradients[tensor->place] = memory_mains(&model->memory, tensor->count);
+    } else {
+        model->own[tensor->place] = dtrain_dp_value(model->dp, tensor->place);
+    }
+}
+
 static void find_values(struct model *model)
 {
     size_t size = dtrain_type_size(model->grid->compute->type);
@@ -72,7 +84,7 @@ static void find_values(struct model *model)
 
         if (!tensor->held)
             continue;
-        model->own[tensor->place] = dtrain_dp_value(model->dp, tensor->place);
+        place_values(model, tensor);
         model->held[tensor->place] =
             (struct dtrain_pp_parameter){model->own[tensor->place], tensor->count * size};
     }
@@ -90,6 +102,20 @@ static size_t largest(const struct model *model)
     return most;
 }
 
+static size_t state_bytes(const struct model *model, size_t index)
+{
+    return model->tensors[index].count * dtrain_type_size(model->grid->compute->main);
+}
+
+/* With parameter servers both types are the same. */
+static int put_weight(struct model *model, size_t index, const void *host, struct dtrain_error *err)
+{
+    if (model->grid->is_apart)
+        return compute_copy_in(model->grid->compute, model->own[model->tensors[index].place], host,
+                               state_bytes(model, index), err);
+    return model_import(model, index, DTRAIN_ZERO_WEIGHT, host, err);
+}
+
 static int initialise(struct model *model, uint64_t seed, struct dtrain_error *err)
 {
     enum dtrain_type type = model->grid->compute->main;
@@ -103,7 +129,7 @@ static int initialise(struct model *model, uint64_t seed, struct dtrain_error *e
         if (!model->tensors[i].held)
             continue;
         parameter_initialise(&model->parameters[i], &model->tensors[i].slice, seed, type, host);
-        rc = model_import(model, i, DTRAIN_ZERO_WEIGHT, host, err);
+        rc = put_weight(model, i, host, err);
     }
     free(host);
     return rc;
@@ -111,7 +137,8 @@ static int initialise(struct model *model, uint64_t seed, struct dtrain_error *e
 
 int model_open(struct model *model, const struct options *options, struct dtrain_error *err)
 {
-    if (open_dp(model, options, err) != 0 || dtrain_zero_create(&model->zero, model->dp, err) != 0)
+    if (!model->grid->is_apart &&
+        (open_dp(model, options, err) != 0 || dtrain_zero_create(&model->zero, model->dp, err) != 0))
         return -1;
     model->lends_gradients = options->zero == 2;
     find_values(model);
@@ -130,6 +157,7 @@ void model_destroy(struct model *model)
     free(model->tensors);
     free(model->held);
     free(model->own);
+    free(model->gradients);
     *model = (struct model){0};
 }
 
@@ -147,15 +175,30 @@ int model_gradient(const struct model *model, size_t index, void **gradient, str
 {
     struct grid *grid = model->grid;
 
+    if (grid->is_apart) {
+        *gradient = model->gradients[model->tensors[index].place];
+        return 0;
+    }
     if (dtrain_dp_gradient(model->dp, model->tensors[index].place, grid_stream(grid), gradient, err) != 0)
         return -1;
     /* Not without need: what moves on the stream goes on beside the products. */
     return model->lends_gradients ? grid_follow(grid, err) : 0;
 }
 
-static size_t state_bytes(const struct model *model, size_t index)
+int model_clear_gradients(const struct model *model, struct dtrain_error *err)
 {
-    return model->tensors[index].count * dtrain_type_size(model->grid->compute->main);
+    struct compute *c = model->grid->compute;
+
+    if (!model->grid->is_apart) {
+        if (dtrain_dp_zero(model->dp, grid_stream(model->grid), err) != 0)
+            return -1;
+        return grid_follow(model->grid, err);
+    }
+    for (size_t i = 0; i < model->count; i++) {
+        if (model->tensors[i].held)
+            c->ops->zero(c, model->gradients[model->tensors[i].place], state_bytes(model, i));
+    }
+    return 0;
 }
 
 int model_export(const struct model *model, size_t index, enum dtrain_zero_part part, void *host,

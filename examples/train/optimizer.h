@@ -9,6 +9,9 @@
 #include "model.h"
 #include "options.h"
 
+/* Of what decays, or of what does not. */
+struct dtrain_adamw optimizer_rule(const struct options *options, bool decays);
+
 /* With the gradients of the last pass. What is computed later sees the new weights. */
 int optimizer_step(struct model *model, const struct options *options, struct dtrain_error *err);
 

@@ -51,6 +51,10 @@ static const struct row {
      "ZeRO: 1 shards AdamW's state over dp, 2 the gradients, too (0)"},
     {"sequence-parallel", KIND_FLAG, offsetof(struct options, sequence_parallel), NULL,
      "tp ranks split the rows where they would hold copies"},
+    {"ps", KIND_COUNT, offsetof(struct options, ps), "N",
+     "ranks that are parameter servers, the others workers; 0: none (0)"},
+    {"staleness", KIND_COUNT, offsetof(struct options, staleness), "N",
+     "with --ps: steps a worker may be ahead of the slowest (0)"},
     {"lr", KIND_REAL, offsetof(struct options, lr), "X", "learning rate of AdamW (0.001)"},
     {"clip", KIND_REAL, offsetof(struct options, clip), "X", "largest gradient norm; 0 does not clip (0)"},
     {"seed", KIND_SEED, offsetof(struct options, seed), "N", "of the weights and of the batches (1)"},
@@ -283,6 +287,38 @@ static int check_schedule(const struct options *options, struct dtrain_error *er
     return 0;
 }
 
+/* What parameter servers cannot be joined with. */
+static int check_servers(const struct options *options, struct dtrain_error *err)
+{
+    if (options->ps == 0 && options->staleness > 0)
+        return error_set(err, "--staleness=%d: expected --ps of 1 or more, too", options->staleness);
+    if (options->ps == 0)
+        return 0;
+    if (options->zero > 0)
+        return error_set(err, "--zero=%d: with --ps the servers have AdamW's state: leave it out",
+                         options->zero);
+    if (options->sequence_parallel)
+        return error_set(err, "--sequence-parallel: with --ps there is no tensor parallel: leave it out");
+    if (options->schedule == DTRAIN_PP_PIPEDREAM)
+        return error_set(err, "--schedule=pipedream: with --ps servers update, not stages: use another one");
+    if (options->type == DTRAIN_BFLOAT16)
+        return error_set(err,
+                         "--type=bfloat16: with --ps the servers' weights would start from rounded ones: use "
+                         "float32 or float64");
+    if (options->clip > 0)
+        return error_set(err,
+                         "--clip=%g: with --ps no rank has the whole gradient, of which this is the norm: "
+                         "leave it out",
+                         options->clip);
+    if (options->save != NULL || options->resume != NULL)
+        return error_set(err,
+                         "--%s=%s: with --ps AdamW's state stays on the servers, so that there is no whole "
+                         "checkpoint: leave it out",
+                         options->save != NULL ? "save" : "resume",
+                         options->save != NULL ? options->save : options->resume);
+    return 0;
+}
+
 int options_parse(struct options *options, int argc, char **argv, struct dtrain_error *err)
 {
     struct option longs[ROW_COUNT + 1] = {{0}};
@@ -298,7 +334,9 @@ int options_parse(struct options *options, int argc, char **argv, struct dtrain_
         return -1;
     if (options->save_every > 0 && options->save == NULL)
         return error_set(err, "--save-every=%d: expected --save=FILE too", options->save_every);
-    return check_schedule(options, err);
+    if (check_schedule(options, err) != 0)
+        return -1;
+    return check_servers(options, err);
 }
 
 static void print_row(FILE *out, const struct row *row)
@@ -318,6 +356,7 @@ void options_print_help(FILE *out)
         print_row(out, &rows[i]);
     fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train\n"
           "--dtrain-cp splits the tokens of each sequence, too.\n"
+          "With --staleness each worker's gradient is its own update: more workers want a smaller --lr.\n"
           "A resumed run repeats --seed, --batch and --lr of the first one, or goes on with others.\n"
           "Exit status: 0, 1 after a failure, 2 for a wrong option.\n",
           out);

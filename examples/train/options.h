@@ -30,6 +30,8 @@ struct options {
     enum dtrain_pp_kind schedule;
     int chunks;             /* of the model that a stage holds; more than 1 with interleaved only */
     int zero;               /* ZeRO stage: 0, 1 or 2 */
+    int ps;                 /* ranks that are parameter servers; 0: none */
+    int staleness;          /* steps that a worker may be ahead of the slowest one */
     bool sequence_parallel; /* tp ranks split the rows outside of sharded products */
     double lr;
     double clip; /* largest norm of the gradient; 0: not clipped */

@@ -103,7 +103,7 @@ static int reduce_loss(struct stage *stage, double *loss, struct dtrain_error *e
     if (shape_is_last_stage(shape) && head_loss(&stage->head, loss, err) != 0)
         return -1;
     if (grid_reduce_values(grid, grid->cp, loss, 1, DTRAIN_SUM, err) != 0 ||
-        grid_reduce_values(grid, grid->dp, loss, 1, DTRAIN_SUM, err) != 0 ||
+        (!grid->is_apart && grid_reduce_values(grid, grid->dp, loss, 1, DTRAIN_SUM, err) != 0) ||
         grid_reduce_values(grid, grid->pp, loss, 1, DTRAIN_SUM, err) != 0)
         return -1;
     *loss /= (double)shape->batch * (double)shape->seq;

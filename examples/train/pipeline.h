@@ -20,8 +20,9 @@ int pipeline_create(struct pipeline *pipeline, const struct model *model, const 
 void pipeline_destroy(struct pipeline *pipeline);
 
 /*
- * Leaves the averaged gradients in the model, and in *loss the global batch's mean loss, on every rank. With
- * PipeDream each microbatch has updated the weights already. When it fails on one rank, it fails on all, with
+ * Leaves the averaged gradients in the model, and in *loss the global batch's mean loss, on every rank; with
+ * parameter servers, this worker's gradients, and its part of that mean. With PipeDream each microbatch has
+ * updated the weights already. When it fails on one rank, it fails on all, with
  * a reason that says where; the world's communicators cannot be used any more.
  */
 int pipeline_run(struct pipeline *pipeline, struct stage *stage, const struct batch *batch, double *loss,

@@ -17,14 +17,16 @@ static void say_start(const struct grid *grid, const struct options *options, co
                       const struct data *data)
 {
     const struct layout *layout = &grid->layout;
-    char cp[24] = "";
+    char more[64] = "";
 
     if (layout->cp.size > 1)
-        snprintf(cp, sizeof(cp), " x cp %d", layout->cp.size);
+        snprintf(more, sizeof(more), " x cp %d", layout->cp.size);
+    if (options->ps > 0)
+        snprintf(more, sizeof(more), " and %d parameter server%s", options->ps, options->ps == 1 ? "" : "s");
     printf(
         "train: tp %d x pp %d x dp %d%s on %d node%s, %s backend; %zu %s parameters: layers %d, hidden %d, "
         "heads %d, seq %d; batch %d in %d microbatch%s; %zu bytes of %s\n",
-        layout->tp.size, layout->pp.size, layout->dp.size, cp, dtrain_node_count(grid->world),
+        layout->tp.size, layout->pp.size, layout->dp.size, more, dtrain_node_count(grid->world),
         dtrain_node_count(grid->world) == 1 ? "" : "s", dtrain_backend(grid->world),
         parameter_total(model->parameters, model->count), options_type_name(options->type), options->layers,
         options->hidden, options->heads, options->seq, options->batch, options->microbatches,
@@ -35,7 +37,7 @@ void report_start(struct report *report, const struct grid *grid, const struct o
                   const struct model *model, const struct data *data)
 {
     *report = (struct report){
-        .speaks = grid_is_first(grid),
+        .speaks = dtrain_rank(grid->world) == grid->speaker,
         .step_tokens = (size_t)options->batch * (size_t)options->seq,
         .started_s = now_s(),
     };

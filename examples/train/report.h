@@ -1,7 +1,7 @@
 /*
  * report.h - what the run says on standard output: one line about the layout
- * and the model, one for every step, one at the end. Only world rank 0 speaks;
- * on other ranks these functions do nothing.
+ * and the model, one for every step, one at the end. Only the grid's
+ * speaker says it; on other ranks these functions do nothing.
  */
 #ifndef TRAIN_REPORT_H
 #define TRAIN_REPORT_H

@@ -13,15 +13,16 @@ static int check_split(const char *option, int value, const char *over, int part
 
 static int check_batch(const struct options *options, int dp, struct dtrain_error *err)
 {
+    const char *over = options->ps > 0 ? "workers" : "dp";
     int64_t parts = (int64_t)dp * options->microbatches;
 
     if (options->batch % parts == 0)
         return 0;
     return error_set(
         err,
-        "--batch %d cannot be split over dp=%d and --microbatches %d: use a multiple of %lld, or "
+        "--batch %d cannot be split over %s=%d and --microbatches %d: use a multiple of %lld, or "
         "other --microbatches",
-        options->batch, dp, options->microbatches, (long long)parts);
+        options->batch, over, dp, options->microbatches, (long long)parts);
 }
 
 static int check(const struct options *options, const struct layout *layout, struct dtrain_error *err)

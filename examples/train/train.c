@@ -1,7 +1,8 @@
 /*
  * train.c - trains a small GPT on the bytes of a text, split over the ranks of
- * its job step: tensor, pipeline, data and context parallel, on the public interface of
- * libdtrain only. For instance: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train
+ * its job step: tensor, pipeline, data and context parallel, or with parameter
+ * servers, on the public interface of libdtrain only. For instance:
+ * srun -n16 --dtrain-tp=8 --dtrain-pp=2 train
  */
 #include <stdio.h>
 
@@ -15,6 +16,7 @@
 #include "options.h"
 #include "pipeline.h"
 #include "report.h"
+#include "servers.h"
 #include "shape.h"
 #include "stage.h"
 
@@ -24,6 +26,7 @@ enum { STATUS_OK = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 struct run {
     const struct options *options;
     struct grid grid;
+    struct servers servers; /* with --ps */
     struct shape shape;
     struct data data;
     struct model model;
@@ -57,15 +60,31 @@ static int build(struct run *run, struct dtrain_error *err)
 {
     const struct options *options = run->options;
     struct grid *grid = &run->grid;
-    int slots;
+    bool computes = !servers_is_server(&run->servers);
+    int slots = 0, rc = 0;
 
-    if (grid_agree(grid, model_create(&run->model, grid, &run->shape, err), err) != 0 ||
-        model_open(&run->model, options, err) != 0 ||
-        pipeline_create(&run->pipeline, &run->model, &run->shape, options, &slots, err) != 0)
+    if (grid_agree(grid, model_create(&run->model, grid, &run->shape, err), err) != 0)
+        return -1;
+    if (computes && (model_open(&run->model, options, err) != 0 ||
+                     pipeline_create(&run->pipeline, &run->model, &run->shape, options, &slots, err) != 0))
         return -1;
     gradients_create(&run->gradients, &run->model, options);
-    return grid_agree(
-        grid, stage_create(&run->stage, &run->shape, &run->model, &run->gradients, options, slots, err), err);
+    if (computes)
+        rc = stage_create(&run->stage, &run->shape, &run->model, &run->gradients, options, slots, err);
+    if (grid_agree(grid, rc, err) != 0)
+        return -1;
+    return options->ps > 0 ? servers_join(&run->servers, &run->model, options, err) : 0;
+}
+
+static int part_servers(struct run *run, struct dtrain_error *err)
+{
+    const struct options *options = run->options;
+
+    if (options->ps == 0)
+        return 0;
+    if (common(run->grid.world, servers_check(&run->grid, options, err), err) != 0)
+        return -1;
+    return servers_open(&run->servers, &run->grid, options, err);
 }
 
 static int prepare(struct run *run, struct dtrain_error *err)
@@ -73,7 +92,8 @@ static int prepare(struct run *run, struct dtrain_error *err)
     const struct options *options = run->options;
     struct grid *grid = &run->grid;
 
-    if (common(grid->world, shape_make(&run->shape, options, &grid->layout, err), err) != 0 ||
+    if (part_servers(run, err) != 0 ||
+        common(grid->world, shape_make(&run->shape, options, &grid->layout, err), err) != 0 ||
         data_load(&run->data, grid, options->data, run->shape.seq, err) != 0 || build(run, err) != 0)
         return -1;
     if (options->save != NULL && checkpoint_check(grid, options->save, err) != 0)
@@ -89,14 +109,22 @@ static int save(struct run *run, struct dtrain_error *err)
     return checkpoint_save(&run->grid, &run->shape, &run->model, run->step, run->options->save, err);
 }
 
+static int update(struct run *run, double *loss, struct dtrain_error *err)
+{
+    const struct options *options = run->options;
+
+    if (options->ps > 0)
+        return servers_step(&run->servers, loss, err);
+    return options->schedule == DTRAIN_PP_PIPEDREAM ? 0 : optimizer_step(&run->model, options, err);
+}
+
 static int train_step(struct run *run, struct report *report, struct dtrain_error *err)
 {
     const struct options *options = run->options;
     struct batch batch = {&run->data, options->seed, run->step + 1};
     double loss;
 
-    if (pipeline_run(&run->pipeline, &run->stage, &batch, &loss, err) != 0 ||
-        (options->schedule != DTRAIN_PP_PIPEDREAM && optimizer_step(&run->model, options, err) != 0))
+    if (pipeline_run(&run->pipeline, &run->stage, &batch, &loss, err) != 0 || update(run, &loss, err) != 0)
         return -1;
     run->step++;
     report_step(report, run->step, loss);
@@ -109,12 +137,16 @@ static int train(struct run *run, struct dtrain_error *err)
 {
     struct report report;
 
+    if (servers_is_server(&run->servers))
+        return servers_serve(&run->servers, err);
     report_start(&report, &run->grid, run->options, &run->model, &run->data);
     while (run->step < (uint64_t)run->options->steps) {
         if (train_step(run, &report, err) != 0)
             return -1;
     }
     if (run->options->save != NULL && save(run, err) != 0)
+        return -1;
+    if (run->options->ps > 0 && servers_leave(&run->servers, err) != 0)
         return -1;
     return report_end(&report, err);
 }
@@ -123,6 +155,7 @@ static void clear(struct run *run)
 {
     pipeline_destroy(&run->pipeline);
     stage_destroy(&run->stage);
+    servers_destroy(&run->servers);
     model_destroy(&run->model);
     data_clear(&run->data);
 }

@@ -58,6 +58,8 @@ says 2 "--type=half: expected float32, float64 or bfloat16" --type=half
 says 2 "--lr=fast: expected a number" --lr=fast
 says 2 "--nothing: not an option of this program" --nothing
 says 2 "text: this program takes options only" text
+says 2 "--clip=1: with --ps no rank has the whole gradient" --ps 1 --clip 1
+says 1 "--ps=1: no worker is left of 1 rank: use fewer servers, or more tasks" --ps 1
 says 1 "cannot read --data $dir/none: No such file or directory" --data "$dir/none"
 says 1 "--data $dir: expected a regular file" --data "$dir"
 says 1 "--data $dir/text has $(stat -c %s "$dir/text") bytes, fewer than the 8001" --seq 8000

@@ -105,6 +105,8 @@ ways() {
   same_losses "zero 2 and sequence parallel" "$four --dtrain-tp=2" --zero 2 --sequence-parallel
   t_ok "pipedream runs" step laid -N2 --ntasks-per-node=2 --dtrain-pp=4 "$train" --steps 20 --schedule pipedream
   t_ok "pipedream learns" awk '/^step/ { last = $4 } END { exit !(last < 4.5) }' "$work/laid"
+  same_losses "2 parameter servers and 4 workers" "-N2 -n6 --ntasks-per-node=3 --dtrain-tp=1" --ps 2
+  t_holds "which one worker says" "$(head -n 1 "$work/laid")" "train: tp 1 x pp 1 x dp 4 and 2 parameter servers on 2 nodes"
 }
 
 checkpoints() {
@@ -144,6 +146,8 @@ refusals() {
     refused 1 "rank 0: --layers 3 cannot be split over pp=4 and --chunks 1: use 4 or more" $four --dtrain-pp=4 "$train" --layers 3
     refused 1 "rank 0: --batch 18 cannot be split over dp=4 and --microbatches 4: use a multiple of 16" $four \
       --dtrain-tp=1 "$train" --batch 18
+    refused 1 "rank 0: --batch 16 cannot be split over workers=3 and --microbatches 4: use a multiple of 12" $four \
+      --dtrain-tp=1 "$train" --ps 1
     refused 1 "--dtrain-ep=2: this program has no experts" $four --dtrain-ep=2 "$train"
     refused 2 "rank 0: --zero=2 reduces all gradients of a stage after each backward" $four --dtrain-pp=2 "$train" \
       --zero 2 --schedule zb-h1

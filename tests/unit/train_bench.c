@@ -25,19 +25,40 @@ struct options bench_options(int batch, int microbatches)
     };
 }
 
-static int build(struct bench *bench, struct dtrain_world *world, struct dtrain_error *err)
+static int part_servers(struct bench *bench, struct dtrain_error *err)
+{
+    if (bench->options.ps == 0)
+        return 0;
+    if (servers_check(&bench->grid, &bench->options, err) != 0)
+        return -1;
+    return servers_open(&bench->servers, &bench->grid, &bench->options, err);
+}
+
+/* What computes. */
+static int build_stage(struct bench *bench, struct dtrain_error *err)
 {
     const struct options *options = &bench->options;
     int slots;
 
-    if (grid_choose(&bench->grid, world, err) != 0 || grid_open(&bench->grid, options, err) != 0 ||
-        shape_make(&bench->shape, options, &bench->grid.layout, err) != 0 ||
-        model_create(&bench->model, &bench->grid, &bench->shape, err) != 0 ||
-        model_open(&bench->model, options, err) != 0 ||
+    if (model_open(&bench->model, options, err) != 0 ||
         pipeline_create(&bench->pipeline, &bench->model, &bench->shape, options, &slots, err) != 0)
         return -1;
     gradients_create(&bench->gradients, &bench->model, options);
     return stage_create(&bench->stage, &bench->shape, &bench->model, &bench->gradients, options, slots, err);
+}
+
+static int build(struct bench *bench, struct dtrain_world *world, struct dtrain_error *err)
+{
+    const struct options *options = &bench->options;
+
+    if (grid_choose(&bench->grid, world, err) != 0 || grid_open(&bench->grid, options, err) != 0 ||
+        part_servers(bench, err) != 0 ||
+        shape_make(&bench->shape, options, &bench->grid.layout, err) != 0 ||
+        model_create(&bench->model, &bench->grid, &bench->shape, err) != 0)
+        return -1;
+    if (!servers_is_server(&bench->servers) && build_stage(bench, err) != 0)
+        return -1;
+    return options->ps > 0 ? servers_join(&bench->servers, &bench->model, options, err) : 0;
 }
 
 int bench_open(struct bench *bench, struct dtrain_world *world, const struct options *options,
@@ -52,6 +73,7 @@ void bench_close(struct bench *bench)
     grid_settle(&bench->grid);
     pipeline_destroy(&bench->pipeline);
     stage_destroy(&bench->stage);
+    servers_destroy(&bench->servers);
     model_destroy(&bench->model);
     grid_close(&bench->grid, NULL);
 }
@@ -69,13 +91,20 @@ double bench_run(struct bench *bench, struct dtrain_error *err)
     return run_step(bench, 1, err);
 }
 
+static int update(struct bench *bench, double *loss, struct dtrain_error *err)
+{
+    if (bench->options.ps > 0)
+        return servers_step(&bench->servers, loss, err);
+    if (bench->options.schedule == DTRAIN_PP_PIPEDREAM) /* which has done so already */
+        return 0;
+    return optimizer_step(&bench->model, &bench->options, err);
+}
+
 int bench_train(struct bench *bench, int steps, double *losses, struct dtrain_error *err)
 {
-    bool updates = bench->options.schedule != DTRAIN_PP_PIPEDREAM; /* which has done so already */
-
     for (int i = 0; i < steps; i++) {
         losses[i] = run_step(bench, 1, err);
-        if (isnan(losses[i]) || (updates && optimizer_step(&bench->model, &bench->options, err) != 0))
+        if (isnan(losses[i]) || update(bench, &losses[i], err) != 0)
             return -1;
     }
     return 0;

@@ -7,10 +7,12 @@
 
 #include "examples/train/optimizer.h"
 #include "examples/train/pipeline.h"
+#include "examples/train/servers.h"
 
 struct bench {
     struct options options;
     struct grid grid;
+    struct servers servers;
     struct shape shape;
     struct model model;
     struct gradients gradients;
@@ -22,7 +24,7 @@ struct bench {
 /* 2 layers of width 16, 2 heads, sequences of 8; 1F1B, float32 and the rest as the program's defaults. */
 struct options bench_options(int batch, int microbatches);
 
-/* rc and err as of a library's. bench_close() in any case. */
+/* rc and err as of a library's. bench_close() in any case. A parameter server is then ready to serve. */
 int bench_open(struct bench *bench, struct dtrain_world *world, const struct options *options,
                struct dtrain_error *err);
 void bench_close(struct bench *bench);
@@ -30,7 +32,7 @@ void bench_close(struct bench *bench);
 /* The loss of one step's forwards and backwards; NAN after a failure. */
 double bench_run(struct bench *bench, struct dtrain_error *err);
 
-/* Steps of AdamW: the loss of each. */
+/* Steps of AdamW, here or on the servers: the loss of each. */
 int bench_train(struct bench *bench, int steps, double *losses, struct dtrain_error *err);
 
 #endif
