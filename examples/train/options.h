@@ -12,6 +12,7 @@
 
 /* Bound of every size: batch * heads * seq * seq stays below 2^60, the rows of a matrix below BLAS's 2^31. */
 #define OPTIONS_SIZE_MAX (1 << 15)
+#define OPTIONS_EXPERTS_MAX 1024
 #define OPTIONS_STEPS_MAX 1000000000
 
 struct options {
@@ -30,6 +31,8 @@ struct options {
     enum dtrain_pp_kind schedule;
     int chunks;             /* of the model that a stage holds; more than 1 with interleaved only */
     int zero;               /* ZeRO stage: 0, 1 or 2 */
+    int experts;            /* of each block, in place of its MLP; 0: none */
+    int top_k;              /* of them, that a token goes to */
     bool sequence_parallel; /* tp ranks split the rows outside of sharded products */
     double lr;
     double clip; /* largest norm of the gradient; 0: not clipped */
