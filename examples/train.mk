@@ -18,6 +18,7 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/data.c examples/train/data.h \
 	examples/train/embedding.c examples/train/embedding.h \
 	examples/train/error.c examples/train/error.h \
+	examples/train/experts.c examples/train/experts.h \
 	examples/train/gradients.c examples/train/gradients.h \
 	examples/train/grid.c examples/train/grid.h \
 	examples/train/head.c examples/train/head.h \
@@ -30,6 +31,7 @@ examples_train_libtrain_la_SOURCES = \
 	examples/train/parameter.c examples/train/parameter.h \
 	examples/train/pipeline.c examples/train/pipeline.h \
 	examples/train/random.c examples/train/random.h \
+	examples/train/router.c examples/train/router.h \
 	examples/train/report.c examples/train/report.h \
 	examples/train/servers.c examples/train/servers.h \
 	examples/train/shape.c examples/train/shape.h \

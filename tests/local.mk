@@ -12,6 +12,7 @@ include tests/plugin.mk
 include tests/binder.mk
 include tests/topo.mk
 include tests/train.mk
+include tests/train_experts.mk
 include tests/lessons.mk
 include tests/bind.mk
 include tests/switches.mk

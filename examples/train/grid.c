@@ -15,16 +15,36 @@ static int axis_open(struct grid *grid, unsigned bit, struct axis *axis, struct 
     return 0;
 }
 
-int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err)
+int grid_choose(struct grid *grid, struct dtrain_world *world, const struct options *options,
+                struct dtrain_error *err)
 {
     struct dtrain_group group;
 
     *grid = (struct grid){.world = world};
     if (dtrain_group_get(world, DTRAIN_EXPERT | DTRAIN_EP, &group, err) != 0)
         return -1;
+    if (group.size > 1 && options->experts == 0)
+        return error_set(
+            err, "--dtrain-ep=%d: this program has no experts without --experts=N: add it, or leave it out",
+            group.size);
+    if (options->experts == 0)
+        return 0;
+    if (dtrain_group_get(world, DTRAIN_EXPERT | DTRAIN_TP, &group, err) != 0)
+        return -1;
     if (group.size > 1)
-        return error_set(err, "--dtrain-ep=%d: this program has no experts: leave it out", group.size);
+        return error_set(err,
+                         "--experts=%d with etp=%d: this program does not split an expert: use "
+                         "--dtrain-tp=1 and --dtrain-etp=1",
+                         options->experts, group.size);
     return 0;
+}
+
+static int experts_open(struct grid *grid, const struct options *options, struct dtrain_error *err)
+{
+    grid->layout.ep = (struct axis){1, 0};
+    if (options->experts == 0)
+        return 0;
+    return axis_open(grid, DTRAIN_EXPERT | DTRAIN_EP, &grid->layout.ep, &grid->ep, err);
 }
 
 int grid_open(struct grid *grid, const struct options *options, struct dtrain_error *err)
@@ -33,7 +53,7 @@ int grid_open(struct grid *grid, const struct options *options, struct dtrain_er
         axis_open(grid, DTRAIN_PP, &grid->layout.pp, &grid->pp, err) != 0 ||
         axis_open(grid, DTRAIN_DP, &grid->layout.dp, &grid->dp, err) != 0 ||
         axis_open(grid, DTRAIN_CP, &grid->layout.cp, &grid->cp, err) != 0 ||
-        dtrain_stream_create(grid->world, &grid->main, err) != 0 ||
+        experts_open(grid, options, err) != 0 || dtrain_stream_create(grid->world, &grid->main, err) != 0 ||
         compute_open(&grid->compute, grid->world, options->type, err) != 0)
         return -1;
     grid->moves = (struct dtrain_tp){

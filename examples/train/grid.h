@@ -17,6 +17,7 @@ struct grid {
     struct compute *compute;
     struct layout layout;
     struct dtrain_comm *tp, *pp, *dp, *cp;
+    struct dtrain_comm *ep; /* of the expert grid; NULL without experts */
     struct dtrain_stream *main;
     struct dtrain_tp moves; /* what tensor parallel layers move through */
     void *staging;          /* device memory for what travels from host to host */
@@ -24,8 +25,9 @@ struct grid {
     int speaker;            /* world rank that reports */
 };
 
-/* Starts *grid. Refuses a world with axes that this program has no use for; every rank finds the same. */
-int grid_choose(struct grid *grid, struct dtrain_world *world, struct dtrain_error *err);
+/* Starts *grid. Refuses a world with axes that these options have no use for; every rank finds the same. */
+int grid_choose(struct grid *grid, struct dtrain_world *world, const struct options *options,
+                struct dtrain_error *err);
 
 /* Gets what a run of these options needs. The caller ends it with grid_close(), also after a failure. */
 int grid_open(struct grid *grid, const struct options *options, struct dtrain_error *err);

@@ -14,6 +14,8 @@ void layer_kept_allocate(struct layer_kept *kept, struct memory *memory, const s
     kept->norm2 = memory_values(memory, full);
     kept->mean2 = memory_mains(memory, t);
     kept->rstd2 = memory_mains(memory, t);
+    if (shape->experts > 0)
+        return;
     kept->wide = memory_values(memory, 4 * part);
     kept->active = memory_values(memory, 4 * part);
 }
@@ -23,8 +25,9 @@ void layer_flow_allocate(struct layer_flow *flow, struct memory *memory, const s
     const struct shape *shape = region->shape;
     size_t part = shape->rows * shape->local_hidden;
 
-    flow->dwide = memory_values(memory, 4 * part);
     flow->dqkv = memory_values(memory, 3 * part);
+    if (shape->experts == 0)
+        flow->dwide = memory_values(memory, 4 * part);
     if (!region->splits_backward)
         return;
     flow->dout = memory_values(memory, shape->own.count * shape->hidden);
@@ -43,7 +46,7 @@ void layer_scratch_allocate(struct layer_scratch *scratch, struct memory *memory
 
 static size_t parameter_of(const struct layer *layer, enum layer_parameter which)
 {
-    return parameter_of_layer(layer->index, which);
+    return parameter_of_layer(layer->region->shape, layer->index, which);
 }
 
 static struct linear linear_of(const struct layer *layer, enum layer_parameter weight, size_t in, size_t out)
@@ -84,6 +87,23 @@ static struct linear narrow_of(const struct layer *layer)
     const struct shape *shape = layer->region->shape;
 
     return linear_of(layer, LAYER_NARROW_WEIGHT, 4 * shape->local_hidden, shape->hidden);
+}
+
+static struct experts experts_of(const struct layer *layer)
+{
+    return (struct experts){
+        .region = layer->region,
+        .model = layer->model,
+        .scratch = layer->scratch->experts,
+        .gate = parameter_of(layer, LAYER_GATE_WEIGHT),
+        .wide = parameter_of(layer, LAYER_WIDE_WEIGHT),
+        .narrow = parameter_of(layer, LAYER_NARROW_WEIGHT),
+    };
+}
+
+static bool has_experts(const struct layer *layer)
+{
+    return layer->region->shape->experts > 0;
 }
 
 /* The bias follows the gain. */
@@ -145,14 +165,17 @@ static int mlp_forward(const struct layer *layer, struct layer_kept *kept, struc
     struct compute *c = layer->region->grid->compute;
     struct linear wide = wide_of(layer), narrow = narrow_of(layer);
 
-    norm_forward(layer, LAYER_NORM2_GAIN, kept->norm2, kept->mean2, kept->rstd2, kept->middle);
     if (linear_column_forward(layer->region, &wide, kept->wide, kept->norm2, err) != 0)
         return -1;
     c->ops->gelu_forward(c, kept->active, kept->wide, layer->region->shape->rows * wide.out);
-    if (linear_row_forward(layer->region, &narrow, kept->out, kept->active, err) != 0)
-        return -1;
-    add_residual(layer, kept->out, kept->middle);
-    return 0;
+    return linear_row_forward(layer->region, &narrow, kept->out, kept->active, err);
+}
+
+static int mixture_forward(const struct layer *layer, struct layer_kept *kept, struct dtrain_error *err)
+{
+    struct experts experts = experts_of(layer);
+
+    return experts_forward(&experts, kept->experts, kept->out, kept->norm2, err);
 }
 
 int layer_forward(const struct layer *layer, struct layer_kept *kept, const void *x, struct dtrain_error *err)
@@ -160,7 +183,11 @@ int layer_forward(const struct layer *layer, struct layer_kept *kept, const void
     kept->x = x;
     if (attention_forward(layer, kept, err) != 0)
         return -1;
-    return mlp_forward(layer, kept, err);
+    norm_forward(layer, LAYER_NORM2_GAIN, kept->norm2, kept->mean2, kept->rstd2, kept->middle);
+    if ((has_experts(layer) ? mixture_forward : mlp_forward)(layer, kept, err) != 0)
+        return -1;
+    add_residual(layer, kept->out, kept->middle);
+    return 0;
 }
 
 /* ---- Backward --------------------------------------------------------------------- */
@@ -176,7 +203,7 @@ static int keep(const struct layer *layer, void *to, const void *d, struct dtrai
     return compute_copy(c, to, d, shape->own.count * shape->hidden * dtrain_type_size(c->type), err);
 }
 
-/* d: gradient of out -> gradient of middle */
+/* d: gradient of out -> dnorm: that of norm2 */
 static int mlp_backward(const struct layer *layer, const struct layer_kept *kept,
                         const struct layer_flow *flow, void *d, struct dtrain_error *err)
 {
@@ -187,10 +214,17 @@ static int mlp_backward(const struct layer *layer, const struct layer_kept *kept
         linear_row_backward(layer->region, &narrow, flow->dwide, kept->active, d, err) != 0)
         return -1;
     c->ops->gelu_backward(c, flow->dwide, flow->dwide, kept->wide, layer->region->shape->rows * wide.out);
-    if (linear_column_backward(layer->region, &wide, layer->scratch->dnorm, kept->norm2, flow->dwide, err) !=
-        0)
-        return -1;
-    return norm_backward(layer, LAYER_NORM2_GAIN, d, kept->middle, kept->mean2, kept->rstd2, err);
+    return linear_column_backward(layer->region, &wide, layer->scratch->dnorm, kept->norm2, flow->dwide, err);
+}
+
+/* The experts' weights' gradients come at once, also where the backward is
+ * split. */
+static int mixture_backward(const struct layer *layer, const struct layer_kept *kept, const void *d,
+                            struct dtrain_error *err)
+{
+    struct experts experts = experts_of(layer);
+
+    return experts_backward(&experts, kept->experts, layer->scratch->dnorm, d, kept->norm2, err);
 }
 
 /* d: gradient of middle -> gradient of x */
@@ -212,7 +246,11 @@ static int attention_backward(const struct layer *layer, const struct layer_kept
 int layer_backward(const struct layer *layer, const struct layer_kept *kept, const struct layer_flow *flow,
                    void *d, struct dtrain_error *err)
 {
-    if (mlp_backward(layer, kept, flow, d, err) != 0)
+    int rc =
+        has_experts(layer) ? mixture_backward(layer, kept, d, err) : mlp_backward(layer, kept, flow, d, err);
+
+    if (rc != 0 ||
+        norm_backward(layer, LAYER_NORM2_GAIN, d, kept->middle, kept->mean2, kept->rstd2, err) != 0)
         return -1;
     return attention_backward(layer, kept, flow, d, err);
 }
@@ -223,9 +261,11 @@ int layer_backward_weights(const struct layer *layer, const struct layer_kept *k
     struct linear qkv = qkv_of(layer), projection = projection_of(layer);
     struct linear wide = wide_of(layer), narrow = narrow_of(layer);
 
-    if (linear_row_weights(layer->region, &narrow, kept->active, flow->dout, err) != 0 ||
-        linear_column_weights(layer->region, &wide, kept->norm2, flow->dwide, err) != 0 ||
-        linear_row_weights(layer->region, &projection, kept->mixed, flow->dmiddle, err) != 0)
+    if (!has_experts(layer) &&
+        (linear_row_weights(layer->region, &narrow, kept->active, flow->dout, err) != 0 ||
+         linear_column_weights(layer->region, &wide, kept->norm2, flow->dwide, err) != 0))
+        return -1;
+    if (linear_row_weights(layer->region, &projection, kept->mixed, flow->dmiddle, err) != 0)
         return -1;
     return linear_column_weights(layer->region, &qkv, kept->norm1, flow->dqkv, err);
 }

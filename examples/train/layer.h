@@ -5,6 +5,8 @@
  *   middle = x + projection(attention(qkv(norm1(x))))
  *   out    = middle + narrow(gelu(wide(norm2(middle))))
  *
+ * or, with experts, out = middle + experts(norm2(middle)) (experts.h).
+ *
  * qkv and wide are column-parallel: each rank computes its heads, its part of
  * the 4H columns. projection and narrow are row-parallel (linear.h).
  *
@@ -15,21 +17,23 @@
 #define TRAIN_LAYER_H
 
 #include "context.h"
+#include "experts.h"
 
 /* What a forward leaves for its backward; h = H / tp, a = heads / tp, n = sequences; "own": see linear.h. */
 struct layer_kept {
-    const void *x;       /* [own, H], the input, not owned */
-    void *norm1;         /* [own, H] */
-    void *mean1, *rstd1; /* [own], main */
-    void *qkv;           /* [T, 3h], as the attention sees it (context.h) */
-    void *probabilities; /* [n, a, S, S] */
-    void *mixed;         /* [T, h] attention's output */
-    void *middle;        /* [own, H] */
-    void *norm2;         /* [own, H] */
-    void *mean2, *rstd2; /* [own], main */
-    void *wide;          /* [T, 4h] before GELU */
-    void *active;        /* [T, 4h] after it */
-    void *out;           /* [own, H]; where the pipeline sends it from, not owned, in a chunk's last layer */
+    const void *x;                /* [own, H], the input, not owned */
+    void *norm1;                  /* [own, H] */
+    void *mean1, *rstd1;          /* [own], main */
+    void *qkv;                    /* [T, 3h], as the attention sees it (context.h) */
+    void *probabilities;          /* [n, a, S, S] */
+    void *mixed;                  /* [T, h] attention's output */
+    void *middle;                 /* [own, H] */
+    void *norm2;                  /* [own, H] */
+    void *mean2, *rstd2;          /* [own], main */
+    void *wide;                   /* [T, 4h] before GELU */
+    void *active;                 /* [T, 4h] after it */
+    struct experts_kept *experts; /* in place of these two; of the same owner as this */
+    void *out; /* [own, H]; not owned in a chunk's last layer, whose output the pipeline sends */
 };
 
 /* Gradients on their way: shared by the layers, or one for each layer in flight where the backward is split.
@@ -47,6 +51,7 @@ struct layer_scratch {
     void *dmixed;         /* [T, h] */
     void *dprobabilities; /* [n, a, S, S] */
     struct context context;
+    struct experts_scratch *experts; /* borrowed */
 };
 
 struct layer {

@@ -9,7 +9,8 @@ static void place_tensors(struct model *model, const struct shape *shape)
     for (size_t i = 0; i < model->count; i++) {
         struct tensor *tensor = &model->tensors[i];
 
-        tensor->slice = parameter_slice(&model->parameters[i], shape->layout.tp);
+        tensor->slice =
+            parameter_slice(&model->parameters[i], parameter_axis(&model->parameters[i], &shape->layout));
         tensor->count = tensor->slice.rows * tensor->slice.cols;
         tensor->held = model->parameters[i].stage == shape->layout.pp.rank;
         tensor->place = model->held_count;
@@ -33,6 +34,13 @@ int model_create(struct model *model, struct grid *grid, const struct shape *sha
     return 0;
 }
 
+static unsigned flags_of(const struct parameter *parameter)
+{
+    if (parameter->split == SPLIT_EXPERTS)
+        return DTRAIN_PARAMETER_EXPERT;
+    return parameter->split == SPLIT_NONE ? 0 : DTRAIN_PARAMETER_TP_SHARD;
+}
+
 /* Groups of hyperparameters: the matrices, and what does not decay. */
 static struct dtrain_parameter describe(const struct model *model, size_t index)
 {
@@ -43,7 +51,7 @@ static struct dtrain_parameter describe(const struct model *model, size_t index)
         .count = model->tensors[index].count,
         .type = model->grid->compute->type,
         .gradient_type = model->grid->compute->main,
-        .flags = parameter->split == SPLIT_NONE ? 0 : DTRAIN_PARAMETER_TP_SHARD,
+        .flags = flags_of(parameter),
         .group = parameter->decay ? 0 : 1,
     };
 }

@@ -14,6 +14,7 @@ enum kind {
     KIND_COUNT,
     KIND_CHUNKS,
     KIND_ZERO,
+    KIND_EXPERTS,
     KIND_REAL,
     KIND_SEED,
     KIND_TYPE,
@@ -49,6 +50,9 @@ static const struct row {
      "parts of the model in each stage, with --schedule=interleaved (1)"},
     {"zero", KIND_ZERO, offsetof(struct options, zero), "N",
      "ZeRO: 1 shards AdamW's state over dp, 2 the gradients, too (0)"},
+    {"experts", KIND_EXPERTS, offsetof(struct options, experts), "N",
+     "MLPs in each block, over --dtrain-ep, of which a token meets --top-k; 0: one for all (0)"},
+    {"top-k", KIND_SIZE, offsetof(struct options, top_k), "K", "experts for each token, with --experts (2)"},
     {"sequence-parallel", KIND_FLAG, offsetof(struct options, sequence_parallel), NULL,
      "tp ranks split the rows where they would hold copies"},
     {"ps", KIND_COUNT, offsetof(struct options, ps), "N",
@@ -102,6 +106,7 @@ static const struct options defaults = {
     .type = DTRAIN_FLOAT32,
     .schedule = DTRAIN_PP_1F1B,
     .chunks = 1,
+    .top_k = 2,
     .lr = 0.001,
     .seed = 1,
 };
@@ -218,6 +223,8 @@ static int parse_value(struct options *options, const struct row *row, const cha
         return parse_integer(to, row, text, 1, DTRAIN_PP_CHUNKS_MAX, err);
     case KIND_ZERO:
         return parse_integer(to, row, text, 0, 2, err);
+    case KIND_EXPERTS:
+        return parse_integer(to, row, text, 0, OPTIONS_EXPERTS_MAX, err);
     case KIND_REAL:
         return parse_real(to, row, text, err);
     case KIND_SEED:
@@ -316,6 +323,26 @@ static int check_servers(const struct options *options, struct dtrain_error *err
                          "checkpoint: leave it out",
                          options->save != NULL ? "save" : "resume",
                          options->save != NULL ? options->save : options->resume);
+    if (options->experts > 0)
+        return error_set(err, "--experts=%d: with --ps there is no expert parallel: leave it out",
+                         options->experts);
+    return 0;
+}
+
+/* A checkpoint gathers tensors over tp only. */
+static int check_experts(const struct options *options, struct dtrain_error *err)
+{
+    if (options->experts == 0)
+        return 0;
+    if (options->top_k > options->experts)
+        return error_set(err, "--top-k=%d: a token cannot go to more than the --experts=%d: use %d or less",
+                         options->top_k, options->experts, options->experts);
+    if (options->save != NULL || options->resume != NULL)
+        return error_set(err,
+                         "--%s=%s: a checkpoint cannot hold --experts=%d, whose tensors are split over ep: "
+                         "leave one of them out",
+                         options->save != NULL ? "save" : "resume",
+                         options->save != NULL ? options->save : options->resume, options->experts);
     return 0;
 }
 
@@ -334,9 +361,9 @@ int options_parse(struct options *options, int argc, char **argv, struct dtrain_
         return -1;
     if (options->save_every > 0 && options->save == NULL)
         return error_set(err, "--save-every=%d: expected --save=FILE too", options->save_every);
-    if (check_schedule(options, err) != 0)
+    if (check_schedule(options, err) != 0 || check_servers(options, err) != 0)
         return -1;
-    return check_servers(options, err);
+    return check_experts(options, err);
 }
 
 static void print_row(FILE *out, const struct row *row)
@@ -355,7 +382,7 @@ void options_print_help(FILE *out)
     for (int i = 0; i < ROW_COUNT; i++)
         print_row(out, &rows[i]);
     fputs("\nThe layout comes from srun: srun -n16 --dtrain-tp=8 --dtrain-pp=2 train\n"
-          "--dtrain-cp splits the tokens of each sequence, too.\n"
+          "--dtrain-cp splits the tokens of each sequence, too; --dtrain-ep the experts.\n"
           "With --staleness each worker's gradient is its own update: more workers want a smaller --lr.\n"
           "A resumed run repeats --seed, --batch and --lr of the first one, or goes on with others.\n"
           "Exit status: 0, 1 after a failure, 2 for a wrong option.\n",

@@ -12,6 +12,7 @@
 
 /* Bound of every size: batch * heads * seq * seq stays below 2^60, the rows of a matrix below BLAS's 2^31. */
 #define OPTIONS_SIZE_MAX (1 << 15)
+#define OPTIONS_EXPERTS_MAX 1024
 #define OPTIONS_STEPS_MAX 1000000000
 
 struct options {
@@ -32,6 +33,8 @@ struct options {
     int zero;               /* ZeRO stage: 0, 1 or 2 */
     int ps;                 /* ranks that are parameter servers; 0: none */
     int staleness;          /* steps that a worker may be ahead of the slowest one */
+    int experts;            /* of each block, in place of its MLP; 0: none */
+    int top_k;              /* of them, that a token goes to */
     bool sequence_parallel; /* tp ranks split the rows outside of sharded products */
     double lr;
     double clip; /* largest norm of the gradient; 0: not clipped */

@@ -9,7 +9,7 @@
 /* Deviation of most weights, and the one that feeds a residual is 1 / sqrt(2 layers) of it (GPT-2's rule). */
 static const double deviation = 0.02;
 
-/* A layer's tensors; rows and columns in units of hidden, no rows: a vector. */
+/* A layer's tensors; rows and columns in units of hidden, no rows: a vector; no columns: one an expert. */
 static const struct layer_row {
     const char *name;
     size_t rows, cols;
@@ -29,39 +29,46 @@ static const struct layer_row {
     [LAYER_WIDE_BIAS] = {"wide.bias", 0, 4, SPLIT_COLUMNS, INITIAL_ZERO, false},
     [LAYER_NARROW_WEIGHT] = {"narrow.weight", 4, 1, SPLIT_ROWS, INITIAL_NORMAL, true},
     [LAYER_NARROW_BIAS] = {"narrow.bias", 0, 1, SPLIT_NONE, INITIAL_ZERO, false},
+    [LAYER_GATE_WEIGHT] = {"gate.weight", 1, 0, SPLIT_NONE, INITIAL_NORMAL, false},
 };
 
 size_t parameter_count(const struct shape *shape)
 {
-    return PARAMETER_FIRST_LAYER + shape->layers * LAYER_PARAMETERS + HEAD_PARAMETERS;
+    return PARAMETER_FIRST_LAYER + shape->layers * parameter_layer_count(shape) + HEAD_PARAMETERS;
 }
 
-size_t parameter_of_layer(size_t layer, enum layer_parameter which)
+size_t parameter_layer_count(const struct shape *shape)
 {
-    return PARAMETER_FIRST_LAYER + layer * LAYER_PARAMETERS + which;
+    return shape->experts > 0 ? LAYER_PARAMETERS : LAYER_GATE_WEIGHT;
+}
+
+size_t parameter_of_layer(const struct shape *shape, size_t layer, enum layer_parameter which)
+{
+    return PARAMETER_FIRST_LAYER + layer * parameter_layer_count(shape) + which;
 }
 
 size_t parameter_of_head(const struct shape *shape, enum head_parameter which)
 {
-    return parameter_of_layer(shape->layers, LAYER_NORM1_GAIN) + which;
+    return parameter_of_layer(shape, shape->layers, LAYER_NORM1_GAIN) + which;
 }
 
 static void list_layer(struct parameter *list, const struct shape *shape, size_t layer)
 {
-    for (int i = 0; i < LAYER_PARAMETERS; i++) {
+    for (size_t i = 0; i < parameter_layer_count(shape); i++) {
         const struct layer_row *row = &layer_rows[i];
-        struct parameter *p = &list[parameter_of_layer(layer, i)];
+        struct parameter *p = &list[parameter_of_layer(shape, layer, (enum layer_parameter)i)];
+        bool is_expert = shape->experts > 0 && i >= LAYER_WIDE_WEIGHT && i <= LAYER_NARROW_BIAS;
 
         *p = (struct parameter){
-            .rows = row->rows == 0 ? 1 : row->rows * shape->hidden,
-            .cols = row->cols * shape->hidden,
-            .split = row->split,
+            .rows = (row->rows == 0 ? 1 : row->rows * shape->hidden) * (is_expert ? shape->experts : 1),
+            .cols = i == LAYER_GATE_WEIGHT ? shape->experts : row->cols * shape->hidden,
+            .split = is_expert ? SPLIT_EXPERTS : row->split,
             .initial = row->initial,
             .deviation = row->feeds_residual ? deviation / sqrt(2.0 * (double)shape->layers) : deviation,
             .stage = shape_stage_of(shape, layer),
             .decay = row->rows > 0,
         };
-        snprintf(p->name, sizeof(p->name), "layer.%zu.%s", layer, row->name);
+        snprintf(p->name, sizeof(p->name), "layer.%zu.%s%s", layer, is_expert ? "experts." : "", row->name);
     }
 }
 
@@ -102,25 +109,30 @@ size_t parameter_total(const struct parameter *list, size_t count)
 }
 
 /* Only the vocabulary's rows may not divide; the others were refused by shape_make(). */
-static void slice_rows(struct slice *slice, size_t rows, struct axis tp)
+static void slice_rows(struct slice *slice, size_t rows, struct axis axis)
 {
     struct dtrain_tp_shard shard = {0};
 
-    (void)dtrain_tp_shard(rows, tp.size, tp.rank, 1, DTRAIN_TP_PADDED, &shard, NULL);
+    (void)dtrain_tp_shard(rows, axis.size, axis.rank, 1, DTRAIN_TP_PADDED, &shard, NULL);
     slice->first_row = shard.first;
     slice->rows = shard.padded;
     slice->real_rows = shard.count;
 }
 
-struct slice parameter_slice(const struct parameter *parameter, struct axis tp)
+struct axis parameter_axis(const struct parameter *parameter, const struct layout *layout)
+{
+    return parameter->split == SPLIT_EXPERTS ? layout->ep : layout->tp;
+}
+
+struct slice parameter_slice(const struct parameter *parameter, struct axis axis)
 {
     struct slice slice = {.rows = parameter->rows, .real_rows = parameter->rows, .cols = parameter->cols};
 
-    if (parameter->split == SPLIT_ROWS)
-        slice_rows(&slice, parameter->rows, tp);
+    if (parameter->split == SPLIT_ROWS || parameter->split == SPLIT_EXPERTS)
+        slice_rows(&slice, parameter->rows, axis);
     if (parameter->split == SPLIT_COLUMNS) {
-        slice.cols = parameter->cols / (size_t)tp.size;
-        slice.first_col = slice.cols * (size_t)tp.rank;
+        slice.cols = parameter->cols / (size_t)axis.size;
+        slice.first_col = slice.cols * (size_t)axis.rank;
     }
     return slice;
 }

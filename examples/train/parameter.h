@@ -3,11 +3,16 @@
  * which slice of each a rank holds. Pure.
  *
  * Order of registration: token and position embedding, the layers' twelve
- * tensors each, the final norm's two, the output head (which is not tied to
- * the embedding). All are [rows, cols]; a vector has one row.
+ * tensors each (thirteen with experts), the final norm's two, the output head
+ * (which is not tied to the embedding). All are [rows, cols]; a vector has one
+ * row.
  *
  * qkv's columns go head by head, query, key and value of a head together:
  * [heads, 3, head_size]. So every slice is a range of rows or of columns.
+ *
+ * With N experts a layer has N of wide's and narrow's tensors, one below the
+ * other: [N H, 4H], [N, 4H], [N 4H, H] and [N, H]; and the router's gate,
+ * [H, N]. The rows of an expert lie together, so that ep splits rows.
  */
 #ifndef TRAIN_PARAMETER_H
 #define TRAIN_PARAMETER_H
@@ -16,7 +21,7 @@
 
 #define PARAMETER_NAME_MAX 48
 
-enum split { SPLIT_NONE, SPLIT_ROWS, SPLIT_COLUMNS };
+enum split { SPLIT_NONE, SPLIT_ROWS, SPLIT_COLUMNS, SPLIT_EXPERTS };
 
 enum initial { INITIAL_ZERO, INITIAL_ONE, INITIAL_NORMAL };
 
@@ -24,7 +29,7 @@ struct parameter {
     char name[PARAMETER_NAME_MAX]; /* "layer.3.qkv.weight" */
     size_t index;                  /* in the list */
     size_t rows, cols;             /* of the full tensor */
-    enum split split;              /* over tp; SPLIT_NONE: each tp rank has a copy */
+    enum split split;              /* over tp (SPLIT_NONE: each has a copy); SPLIT_EXPERTS: rows, over ep */
     enum initial initial;
     double deviation; /* of INITIAL_NORMAL */
     int stage;        /* that holds it */
@@ -45,7 +50,8 @@ enum layer_parameter {
     LAYER_WIDE_BIAS,
     LAYER_NARROW_WEIGHT,
     LAYER_NARROW_BIAS,
-    LAYER_PARAMETERS,
+    LAYER_GATE_WEIGHT, /* with experts only */
+    LAYER_PARAMETERS,  /* the most */
 };
 
 enum head_parameter { HEAD_NORM_GAIN, HEAD_NORM_BIAS, HEAD_WEIGHT, HEAD_PARAMETERS };
@@ -53,7 +59,8 @@ enum head_parameter { HEAD_NORM_GAIN, HEAD_NORM_BIAS, HEAD_WEIGHT, HEAD_PARAMETE
 enum { PARAMETER_TOKENS, PARAMETER_POSITIONS, PARAMETER_FIRST_LAYER };
 
 size_t parameter_count(const struct shape *shape);
-size_t parameter_of_layer(size_t layer, enum layer_parameter which);
+size_t parameter_layer_count(const struct shape *shape); /* tensors of a layer */
+size_t parameter_of_layer(const struct shape *shape, size_t layer, enum layer_parameter which);
 size_t parameter_of_head(const struct shape *shape, enum head_parameter which);
 
 /* list has room for parameter_count() entries. */
@@ -68,7 +75,9 @@ struct slice {
     size_t first_col, cols;
 };
 
-struct slice parameter_slice(const struct parameter *parameter, struct axis tp);
+/* The axis that a tensor is split over, and the slice of one of its ranks. */
+struct axis parameter_axis(const struct parameter *parameter, const struct layout *layout);
+struct slice parameter_slice(const struct parameter *parameter, struct axis axis);
 
 /*
  * part[slice.rows, slice.cols] from full[rows, cols] and back, elements of so many bytes; what is not real

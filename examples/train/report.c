@@ -17,19 +17,22 @@ static void say_start(const struct grid *grid, const struct options *options, co
                       const struct data *data)
 {
     const struct layout *layout = &grid->layout;
-    char more[64] = "";
+    char more[64] = "", ep[64] = "";
 
     if (layout->cp.size > 1)
         snprintf(more, sizeof(more), " x cp %d", layout->cp.size);
     if (options->ps > 0)
         snprintf(more, sizeof(more), " and %d parameter server%s", options->ps, options->ps == 1 ? "" : "s");
+    if (options->experts > 0)
+        snprintf(ep, sizeof(ep), ", %d experts of ep %d, top %d", options->experts, layout->ep.size,
+                 options->top_k);
     printf(
         "train: tp %d x pp %d x dp %d%s on %d node%s, %s backend; %zu %s parameters: layers %d, hidden %d, "
-        "heads %d, seq %d; batch %d in %d microbatch%s; %zu bytes of %s\n",
+        "heads %d, seq %d%s; batch %d in %d microbatch%s; %zu bytes of %s\n",
         layout->tp.size, layout->pp.size, layout->dp.size, more, dtrain_node_count(grid->world),
         dtrain_node_count(grid->world) == 1 ? "" : "s", dtrain_backend(grid->world),
         parameter_total(model->parameters, model->count), options_type_name(options->type), options->layers,
-        options->hidden, options->heads, options->seq, options->batch, options->microbatches,
+        options->hidden, options->heads, options->seq, ep, options->batch, options->microbatches,
         options->microbatches == 1 ? "" : "es", data->size, options->data);
 }
 

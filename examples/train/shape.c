@@ -25,6 +25,20 @@ static int check_batch(const struct options *options, int dp, struct dtrain_erro
         options->batch, over, dp, options->microbatches, (long long)parts);
 }
 
+/* Ranks of tp would route copies of the same tokens. */
+static int check_experts(const struct options *options, const struct layout *layout, struct dtrain_error *err)
+{
+    if (options->experts == 0)
+        return 0;
+    if (layout->tp.size > 1)
+        return error_set(
+            err,
+            "--experts %d with tp=%d: experts are not split over tp, whose ranks would all send the same "
+            "tokens: use --dtrain-tp=1",
+            options->experts, layout->tp.size);
+    return check_split("experts", options->experts, "ep", layout->ep.size, err);
+}
+
 static int check(const struct options *options, const struct layout *layout, struct dtrain_error *err)
 {
     if (check_split("heads", options->heads, "tp", layout->tp.size, err) != 0 ||
@@ -43,6 +57,8 @@ static int check(const struct options *options, const struct layout *layout, str
             "--heads %d are too few for tp=%d and cp=%d, which split them during attention: use %d "
             "or more",
             options->heads, layout->tp.size, layout->cp.size, layout->tp.size * layout->cp.size);
+    if (check_experts(options, layout, err) != 0)
+        return -1;
     return check_batch(options, layout->dp.size, err);
 }
 
@@ -133,6 +149,8 @@ int shape_make(struct shape *shape, const struct options *options, const struct 
         .seq = (size_t)options->seq,
         .batch = (size_t)options->batch,
         .chunks = options->chunks,
+        .experts = (size_t)options->experts,
+        .top_k = (size_t)options->top_k,
         .microbatches = options->microbatches,
     };
     shape->head_size = shape->hidden / shape->heads;

@@ -14,7 +14,8 @@
  *
  * Context parallelism splits the tokens of each sequence into runs, and inside of
  * attention the heads of a tp rank. Pipeline parallelism
- * splits the layers into pp * chunks runs, the first ones a layer longer.
+ * splits the layers into pp * chunks runs, the first ones a layer longer. Expert
+ * parallelism splits the experts of a block over ranks with different tokens.
  */
 #ifndef TRAIN_SHAPE_H
 #define TRAIN_SHAPE_H
@@ -36,6 +37,7 @@ struct axis {
 
 struct layout {
     struct axis tp, pp, dp, cp;
+    struct axis ep; /* of the expert grid, over the ranks of dp and cp */
 };
 
 struct shape {
@@ -53,6 +55,8 @@ struct shape {
     size_t local_hidden;               /* hidden / tp */
     size_t own_heads;                  /* of local_heads: those whose attention this rank of cp computes */
     struct dtrain_tp_shard vocabulary; /* `padded` rows are held */
+
+    size_t experts, top_k; /* of each block; 0 experts: one MLP */
 
     int microbatches;
     size_t sequences;               /* of a microbatch */

@@ -17,7 +17,8 @@ static int allocate_slot_lists(struct slot *slot, size_t layers, struct dtrain_e
 {
     slot->kept = calloc(layers, sizeof(*slot->kept));
     slot->flow = calloc(layers, sizeof(*slot->flow));
-    if (slot->kept == NULL || slot->flow == NULL)
+    slot->experts = calloc(layers, sizeof(*slot->experts));
+    if (slot->kept == NULL || slot->flow == NULL || slot->experts == NULL)
         return error_memory(err, layers * sizeof(*slot->kept), "a microbatch's activations");
     return 0;
 }
@@ -77,6 +78,23 @@ static int allocate_buffers(struct stage *stage, struct dtrain_error *err)
     return memory_check(&stage->memory, err);
 }
 
+static int create_experts(struct stage *stage, struct dtrain_error *err)
+{
+    stage->scratch.experts = &stage->experts;
+    if (experts_scratch_create(&stage->experts, &stage->region, err) != 0)
+        return -1;
+    for (size_t i = 0; i < stage->slot_count; i++) {
+        struct slot *slot = &stage->slots[i];
+
+        for (size_t k = 0; k < stage->shape->chunk_layers; k++) {
+            slot->kept[k].experts = &slot->experts[k];
+            if (experts_kept_create(&slot->experts[k], &stage->region, err) != 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
 int stage_create(struct stage *stage, const struct shape *shape, struct model *model,
                  struct gradients *gradients, const struct options *options, int slots,
                  struct dtrain_error *err)
@@ -92,17 +110,26 @@ int stage_create(struct stage *stage, const struct shape *shape, struct model *m
                    .splits_backward = options->schedule == DTRAIN_PP_ZB_H1},
         .slot_count = (size_t)slots,
     };
-    if (allocate_lists(stage, err) != 0)
+    if (allocate_lists(stage, err) != 0 || allocate_buffers(stage, err) != 0)
         return -1;
-    return allocate_buffers(stage, err);
+    return shape->experts > 0 ? create_experts(stage, err) : 0;
+}
+
+static void destroy_experts(struct slot *slot, size_t layers)
+{
+    for (size_t i = 0; slot->experts != NULL && i < layers; i++)
+        experts_kept_destroy(&slot->experts[i]);
+    free(slot->experts);
 }
 
 void stage_destroy(struct stage *stage)
 {
+    experts_scratch_destroy(&stage->experts);
     memory_clear(&stage->memory);
     for (size_t i = 0; stage->slots != NULL && i < stage->slot_count; i++) {
         free(stage->slots[i].kept);
         free(stage->slots[i].flow);
+        destroy_experts(&stage->slots[i], stage->shape->chunk_layers);
     }
     free(stage->slots);
     free(stage->host);
@@ -270,8 +297,9 @@ static int head_ready(struct stage *stage, const struct dtrain_pp_work *work, st
 static int layer_ready(struct stage *stage, const struct dtrain_pp_work *work, const struct layer *layer,
                        struct dtrain_error *err)
 {
-    return gradients_ready(stage->gradients, work->chunk, parameter_of_layer(layer->index, LAYER_NORM1_GAIN),
-                           LAYER_PARAMETERS, err);
+    return gradients_ready(stage->gradients, work->chunk,
+                           parameter_of_layer(stage->shape, layer->index, LAYER_NORM1_GAIN),
+                           parameter_layer_count(stage->shape), err);
 }
 
 /* The embedding's part, which needs no input's gradient, and the end of the microbatch. */

@@ -14,12 +14,13 @@
 
 /* Of one microbatch and chunk in flight. */
 struct slot {
-    void *in;                /* [own, H]: the embedding's output, on the first stage */
-    void *out;               /* [own, H]: the last layer's output, on the last stage */
-    void *d;                 /* [own, H]: the embedding's gradient, on the first stage */
-    struct layer_kept *kept; /* of each layer */
-    struct layer_flow *flow; /* of each layer, where the backward is split */
-    struct head_kept head;   /* on the last stage */
+    void *in;                     /* [own, H]: the embedding's output, on the first stage */
+    void *out;                    /* [own, H]: the last layer's output, on the last stage */
+    void *d;                      /* [own, H]: the embedding's gradient, on the first stage */
+    struct layer_kept *kept;      /* of each layer */
+    struct layer_flow *flow;      /* of each layer, where the backward is split */
+    struct experts_kept *experts; /* of each layer */
+    struct head_kept head;        /* on the last stage */
 };
 
 struct stage {
@@ -30,6 +31,7 @@ struct stage {
     struct memory memory;
     struct region region;
     struct layer_scratch scratch;
+    struct experts_scratch experts;
     struct layer_flow flow; /* shared, where the backward is not split */
     struct slot *slots;
     size_t slot_count;

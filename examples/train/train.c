@@ -1,7 +1,7 @@
 /*
  * train.c - trains a small GPT on the bytes of a text, split over the ranks of
- * its job step: tensor, pipeline, data and context parallel, or with parameter
- * servers, on the public interface of libdtrain only. For instance:
+ * its job step: tensor, pipeline, data, context and expert parallel, or with
+ * parameter servers, on the public interface of libdtrain only. For instance:
  * srun -n16 --dtrain-tp=8 --dtrain-pp=2 train
  */
 #include <stdio.h>
@@ -169,7 +169,7 @@ static void give_up(struct dtrain_world *world, const struct dtrain_error *err)
 static int run_in_world(struct dtrain_world *world, const struct options *options, struct dtrain_error *err)
 {
     struct run run = {.options = options};
-    int rc = common(world, grid_choose(&run.grid, world, err), err);
+    int rc = common(world, grid_choose(&run.grid, world, options, err), err);
 
     if (rc == 0)
         rc = grid_open(&run.grid, options, err);

@@ -51,7 +51,7 @@ static int build(struct bench *bench, struct dtrain_world *world, struct dtrain_
 {
     const struct options *options = &bench->options;
 
-    if (grid_choose(&bench->grid, world, err) != 0 || grid_open(&bench->grid, options, err) != 0 ||
+    if (grid_choose(&bench->grid, world, options, err) != 0 || grid_open(&bench->grid, options, err) != 0 ||
         part_servers(bench, err) != 0 ||
         shape_make(&bench->shape, options, &bench->grid.layout, err) != 0 ||
         model_create(&bench->model, &bench->grid, &bench->shape, err) != 0)

@@ -21,7 +21,7 @@ static void make_shape(void)
 {
     struct options options = {
         .layers = 1, .hidden = 8, .heads = 2, .seq = 4, .batch = 1, .microbatches = 1, .chunks = 1};
-    struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}};
+    struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
 
     shape_make(&shape, &options, &layout, NULL);
     parameter_list(list, &shape);

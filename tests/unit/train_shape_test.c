@@ -43,7 +43,7 @@ static struct options options_of(const struct row *row)
 static void check_row(const struct row *row)
 {
     struct options options = options_of(row);
-    struct layout layout = {{row->tp, 0}, {row->pp, 0}, {row->dp, 0}, {1, 0}};
+    struct layout layout = {{row->tp, 0}, {row->pp, 0}, {row->dp, 0}, {1, 0}, {1, 0}};
     struct shape shape;
     struct dtrain_error err = {""};
     int rc = shape_make(&shape, &options, &layout, &err);
@@ -62,7 +62,7 @@ static void check_batch(void)
     bool once = true;
 
     for (int dp = 0; dp < 4; dp++) {
-        struct layout layout = {{1, 0}, {1, 0}, {4, dp}, {1, 0}};
+        struct layout layout = {{1, 0}, {1, 0}, {4, dp}, {1, 0}, {1, 0}};
         struct shape shape;
 
         shape_make(&shape, &options, &layout, NULL);
@@ -87,7 +87,7 @@ static void check_rows(int cp, int tp)
     options.sequence_parallel = true;
     options.microbatches = 4;
     for (int i = 0; i < cp * tp; i++) {
-        struct layout layout = {{tp, i % tp}, {1, 0}, {1, 0}, {cp, i / tp}};
+        struct layout layout = {{tp, i % tp}, {1, 0}, {1, 0}, {cp, i / tp}, {1, 0}};
         struct shape shape;
         size_t end;
 
@@ -114,7 +114,7 @@ static void check_vocabulary(int tp)
     bool follows = true;
 
     for (int rank = 0; rank < tp; rank++) {
-        struct layout layout = {{tp, rank}, {1, 0}, {1, 0}, {1, 0}};
+        struct layout layout = {{tp, rank}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
         struct shape shape;
 
         shape_make(&shape, &options, &layout, NULL);
@@ -157,7 +157,7 @@ static void check_all_slices(int tp)
 {
     struct options options = {
         .layers = 2, .hidden = 12, .heads = 6, .seq = 8, .batch = 1, .microbatches = 1, .chunks = 1};
-    struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}};
+    struct layout layout = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
     struct shape shape;
     struct parameter *list;
 
@@ -165,7 +165,7 @@ static void check_all_slices(int tp)
     list = calloc(parameter_count(&shape), sizeof(*list));
     parameter_list(list, &shape);
     for (size_t i = 0; i < parameter_count(&shape); i++) {
-        if (i < parameter_of_layer(1, 0) || i >= parameter_of_head(&shape, 0))
+        if (i < parameter_of_layer(&shape, 1, 0) || i >= parameter_of_head(&shape, 0))
             check_slices(&list[i], tp);
     }
     free(list);
@@ -173,7 +173,7 @@ static void check_all_slices(int tp)
 
 static void check_refused(const struct options *options, int tp, int cp, const char *words)
 {
-    struct layout layout = {{tp, 0}, {1, 0}, {1, 0}, {cp, 0}};
+    struct layout layout = {{tp, 0}, {1, 0}, {1, 0}, {cp, 0}, {1, 0}};
     struct shape shape;
     struct dtrain_error err = {""};
 

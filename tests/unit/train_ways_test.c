@@ -198,7 +198,7 @@ static double emulate_step(struct bench *bench, struct history *history, struct 
 static int prepare_history(struct history *history, const struct options *options, const struct truth *truth,
                            size_t total)
 {
-    struct layout layout = {{1, 0}, {history->stages, 0}, {1, 0}, {1, 0}};
+    struct layout layout = {{1, 0}, {history->stages, 0}, {1, 0}, {1, 0}, {1, 0}};
     struct shape split;
 
     if (shape_make(&split, options, &layout, NULL) != 0)
