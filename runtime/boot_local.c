@@ -78,7 +78,8 @@ static int await(struct dt_local_table *table, const struct seat *one, const str
     while (!table->has_failed && rc == 0 && (one != NULL ? one->card == NULL : table->published < table->n))
         rc = pthread_cond_timedwait(&table->changed, &table->lock, &at);
     *is_late = one != NULL ? one->card == NULL : table->published < table->n;
-    return *is_late && table->has_failed ? dt_error_set(err, "another rank of this process did not start") : 0;
+    return *is_late && table->has_failed ? dt_error_set(err, "another rank of this process did not start")
+                                         : 0;
 }
 
 /* ---- As boot.h says ----------------------------------------------------------- */
@@ -129,7 +130,8 @@ static int local_publish(void *state, const void *card, size_t size, struct dtra
     return 0;
 }
 
-static int local_fence(void *state, const struct dt_deadline *deadline, bool *is_late, struct dtrain_error *err)
+static int local_fence(void *state, const struct dt_deadline *deadline, bool *is_late,
+                       struct dtrain_error *err)
 {
     struct seat *seat = state;
     int rc;

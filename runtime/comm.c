@@ -120,7 +120,8 @@ int dtrain_copy(void *to, const void *from, size_t bytes, struct dtrain_stream *
     if (bytes == 0 || to == from)
         return 0;
     if (to == NULL || from == NULL)
-        return dt_error_set(err, "dtrain_copy: %s is NULL but bytes is %zu", to == NULL ? "to" : "from", bytes);
+        return dt_error_set(err, "dtrain_copy: %s is NULL but bytes is %zu", to == NULL ? "to" : "from",
+                            bytes);
     return stream->backend->enqueue_copy(to, from, bytes, stream->state, err);
 }
 

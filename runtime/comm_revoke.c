@@ -55,7 +55,8 @@ int dtrain_comm_revoke(struct dtrain_comm *comm, const char *why, struct dtrain_
     if (comm == NULL || why == NULL || why[0] == '\0')
         return dt_error_set(err, "dtrain_comm_revoke: %s: %s",
                             comm == NULL ? "comm is NULL" : "why is empty",
-                            comm == NULL ? "take one from dtrain_comm_get()" : "say what the others shall read");
+                            comm == NULL ? "take one from dtrain_comm_get()"
+                                         : "say what the others shall read");
     say_revoked(comm, why, &text);
     revoke(comm, text.text);
     return 0;

@@ -66,7 +66,8 @@ int dt_control_join(struct dt_control *control, const struct dt_control_seats *s
  * After the join, once: waits until all ranks called it, so that a world comes up on all or on none.
  * -1 when one died or left, with its reason, or at the deadline.
  */
-int dt_control_confirm(struct dt_control *control, const struct dt_deadline *deadline, struct dtrain_error *err);
+int dt_control_confirm(struct dt_control *control, const struct dt_deadline *deadline,
+                       struct dtrain_error *err);
 
 /* After a joined world: how many ranks were late, the same number on all. */
 uint32_t dt_control_late_count(struct dt_control *control);

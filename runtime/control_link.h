@@ -13,7 +13,7 @@ enum dt_link_role {
     DT_LINK_CHILD = 1 << 1,
     DT_LINK_STRANGER = 1 << 2, /* holds the token, but is no child in this rank's plan */
     DT_LINK_CALLED = 1 << 3,   /* a child that this rank called; DT_LINK_CHILD once it took the call */
-    DT_LINK_RETIRED = 1 << 4,  /* of a tree that was rebuilt: the other end may not know yet, what it says is dropped */
+    DT_LINK_RETIRED = 1 << 4,  /* of a tree that was rebuilt: what the other end still says is dropped */
 };
 
 #define DT_LINK_TREE (DT_LINK_PARENT | DT_LINK_CHILD)

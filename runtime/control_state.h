@@ -136,7 +136,8 @@ void dt_tree_done(struct dt_control *control);
 void dt_tree_stop(struct dt_control *control, const char *text, const struct dt_link *from);
 void dt_tree_death(struct dt_control *control, uint32_t rank, const char *text, const struct dt_link *from);
 /* The same of a communicator. */
-void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text, const struct dt_link *from);
+void dt_tree_revoke(struct dt_control *control, uint64_t channel, const char *text,
+                    const struct dt_link *from);
 /* Tells all others that this rank goes, and why. */
 void dt_tree_farewell(struct dt_control *control, const char *text);
 /* The other end of the link knows that the world is stopped, or will never. */

@@ -171,7 +171,8 @@ static void tell_others(const struct dt_nccl_comm *comm, const char *what, const
     if (env->peers == NULL || env->peers->revoke == NULL)
         return;
     dt_error_set(&text, "revoked by %s: %s on %s: %.400s",
-                 env->peers->describe(env->peers->context, env->rank, who, sizeof(who)), what, comm->name, why);
+                 env->peers->describe(env->peers->context, env->rank, who, sizeof(who)), what, comm->name,
+                 why);
     env->peers->revoke(env->peers->context, comm->channel, text.text);
 }
 

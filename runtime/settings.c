@@ -85,7 +85,8 @@ static int read_step(struct dt_settings *settings, char *(*get)(const char *), s
     if (is_set(tasks) &&
         dt_parse_u32(&settings->step_tasks, tasks, 1, DT_WORLD_MAX, "SLURM_STEP_NUM_TASKS", err) < 0)
         return -1;
-    if (is_set(task) && dt_parse_u32(&settings->step_task, task, 0, DT_WORLD_MAX - 1, "SLURM_PROCID", err) < 0)
+    if (is_set(task) &&
+        dt_parse_u32(&settings->step_task, task, 0, DT_WORLD_MAX - 1, "SLURM_PROCID", err) < 0)
         return -1;
     for (int i = 0; i < DT_RANK_VARIABLES; i++) {
         const char *text = get(dt_rank_variable_names[i]);

@@ -4,8 +4,9 @@
 
 #define TITLE_WIDTH 12
 
-static const struct dt_command *const commands[] = {&dt_cmd_plan, &dt_cmd_suggest, &dt_cmd_topo, &dt_cmd_schedule,
-                                                   &dt_cmd_env, &dt_cmd_help};
+static const struct dt_command *const commands[] = {
+    &dt_cmd_plan, &dt_cmd_suggest, &dt_cmd_topo, &dt_cmd_schedule, &dt_cmd_env, &dt_cmd_help,
+};
 
 const struct dt_command *dt_command_find(const char *name)
 {

@@ -113,7 +113,8 @@ static void list_options(struct dt_out *out)
     }
 }
 
-static void list_option(struct dt_out *out, char letter, const char *name, const char *value, const char *text)
+static void list_option(struct dt_out *out, char letter, const char *name, const char *value,
+                        const char *text)
 {
     dt_out_text(out, ".TP\n");
     if (letter != 0) {
