@@ -21,6 +21,7 @@ include tests/fake/nccl.mk
 include tests/nccl.mk
 include tests/train_nccl.mk
 include tests/gpu.mk
+include tests/cuda_emulated.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh
