@@ -12,5 +12,6 @@ AC_DEFUN([DT_SUMMARY], [
   DT_SUMMARY_LINE([NCCL backend], [$dt_nccl], [$dt_nccl_why], [ (nvcc $NVCCFLAGS)])
   DT_SUMMARY_LINE([examples/train], [$dt_openblas], [$dt_openblas_why], [ (BLAS)])
   DT_SUMMARY_LINE([examples/train on GPUs], [$dt_cublas], [$dt_cublas_why], [ (cuBLAS)])
+  DT_SUMMARY_LINE([CUDA kernels on the CPU, in make check], [$dt_cxx], [$dt_cxx_why], [ ($CXX)])
   AC_MSG_NOTICE([  sanitizers: $enable_sanitizer; libFuzzer: $enable_fuzzer])
 ])

@@ -25,6 +25,7 @@ include tests/nccl.mk
 include tests/train_nccl.mk
 include tests/gpu.mk
 include tests/reports.mk
+include tests/cuda_emulated.mk
 
 TESTS += tests/cli/arrows_test.sh
 EXTRA_DIST += tests/cli/arrows_test.sh

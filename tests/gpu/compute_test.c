@@ -22,6 +22,8 @@ static const struct type_row *row_type; /* of the row that runs; its process has
 /* Fewer than a warp, more than a block, and what divides by nothing. */
 static const struct ops_dims sizes[] = {
     {.rows = 5, .width = 8, .depth = 3, .attention = {1, 4, 1, 2}},
+    {.rows = 9, .width = 301, .depth = 37, .attention = {2, 17, 2, 4}},
+    {.rows = 3, .width = 600, .depth = 33, .attention = {1, 270, 1, 4}},
     {.rows = 67, .width = 301, .depth = 129, .attention = {3, 37, 2, 16}},
     {.rows = 300, .width = 1024, .depth = 256, .attention = {2, 300, 3, 64}},
 };
@@ -36,7 +38,7 @@ static int open_gpu(struct compute *c, struct dtrain_world *world, enum dtrain_t
     void *module;
 
     *c = (struct compute){.world = world, .type = type, .main = compute_main_type(type)};
-    snprintf(path, sizeof(path), "%s/examples/train/.libs/" COMPUTE_MODULE, folder != NULL ? folder : ".");
+    snprintf(path, sizeof(path), "%s/%s", folder != NULL ? folder : ".", gpu_kind.compute);
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module != NULL)
         *(void **)&open = dlsym(module, COMPUTE_MODULE_SYMBOL);
@@ -86,7 +88,11 @@ static void try_type(struct compute *gpu, struct compute *cpu, double tolerance,
         bool is_backward = i % 2 == 1;
 
         for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]) && said[0] == '\0'; k++) {
-            double worst =
+            double worst;
+
+            if (sizes[k].rows * sizes[k].width > gpu_kind.most)
+                continue;
+            worst =
                 is_backward && row->backward == NULL ? 0 : distance(gpu, cpu, row, &sizes[k], is_backward);
 
             if (!(worst <= tolerance))
@@ -123,14 +129,17 @@ static void body(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX]
 
 int main(void)
 {
+    const char *order;
     char why[256];
 
     if (gpu_count(why, sizeof(why)) == 0)
         return gpu_skip(why);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        row_type = &types[i];
-        tap_ok(gpu_run("operations", (struct fork_layout){1, 1, 1, 1, 1}, body),
-               "%s: each operation is the CPU's", types[i].name);
+    for (size_t k = 0; (order = gpu_order(k)) != NULL; k++) {
+        for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+            row_type = &types[i];
+            tap_ok(gpu_run("operations", (struct fork_layout){1, 1, 1, 1, 1}, body),
+                   "%s: each operation is the CPU's%s", types[i].name, order);
+        }
     }
     return tap_done();
 }

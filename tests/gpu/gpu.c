@@ -22,7 +22,7 @@ static bool load(char *why, size_t size)
     char path[4096];
     void *module;
 
-    snprintf(path, sizeof(path), "%s/.libs/libdtrain_nccl.so", folder != NULL ? folder : ".");
+    snprintf(path, sizeof(path), "%s/%s", folder != NULL ? folder : ".", gpu_kind.backend);
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module != NULL)
         backend = dlsym(module, "dt_backend_nccl");

@@ -7,6 +7,20 @@
 
 #include "tests/unit/fork_world.h"
 
+/* What the tests run on: a test is linked with gpu_device.c, or with gpu_emulated.c for make check. */
+struct gpu_kind {
+    const char *backend; /* the NCCL module, below the build tree */
+    const char *compute; /* examples/train's */
+    size_t most;         /* elements of an array that it is fast enough for */
+};
+extern const struct gpu_kind gpu_kind;
+
+/*
+ * In which order threads run, where that can be chosen: sets up the i'th way for the rows that follow. Its
+ * words for their names; NULL: there are no more.
+ */
+const char *gpu_order(size_t i);
+
 /* The NCCL module of the build tree as a backend, for rows; name is NULL where it cannot be loaded. */
 extern struct dt_backend gpu_backend;
 

