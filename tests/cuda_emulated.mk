@@ -12,7 +12,7 @@ cuda_kernels = \
 	runtime/nccl_math_device.h runtime/nccl_math.cu runtime/nccl_math_elements.cu runtime/nccl_math_loss.cu \
 	runtime/nccl_math_rows.cu \
 	examples/train/cuda_device.h examples/train/cuda_attention.cu examples/train/cuda_elements.cu \
-	examples/train/cuda_norm.cu examples/train/cuda_product.cu examples/train/cuda_vocabulary.cu \
+	examples/train/cuda_norm.cu examples/train/cuda_product.cu \
 	tests/cuda/kernels.cu
 cuda_converted = tests/cuda/converted
 cuda_math_objects = \
@@ -20,8 +20,7 @@ cuda_math_objects = \
 	$(cuda_converted)/runtime/nccl_math_loss.lo $(cuda_converted)/runtime/nccl_math_rows.lo
 cuda_train_objects = \
 	$(cuda_converted)/examples/train/cuda_attention.lo $(cuda_converted)/examples/train/cuda_elements.lo \
-	$(cuda_converted)/examples/train/cuda_norm.lo $(cuda_converted)/examples/train/cuda_product.lo \
-	$(cuda_converted)/examples/train/cuda_vocabulary.lo
+	$(cuda_converted)/examples/train/cuda_norm.lo $(cuda_converted)/examples/train/cuda_product.lo
 cuda_test_objects = $(cuda_converted)/tests/cuda/kernels.lo
 cuda_converted_objects = $(cuda_math_objects) $(cuda_train_objects) $(cuda_test_objects)
 cuda_emulator_objects = $(cuda_emulator:.cc=.lo)
@@ -45,7 +44,6 @@ dt_cc_cppflags = -I$(cuda_converted) -I$(srcdir) -I$(srcdir)/include -I$(srcdir)
 -include tests/cuda/converted/examples/train/cuda_elements.cc.d
 -include tests/cuda/converted/examples/train/cuda_norm.cc.d
 -include tests/cuda/converted/examples/train/cuda_product.cc.d
--include tests/cuda/converted/examples/train/cuda_vocabulary.cc.d
 -include tests/cuda/converted/tests/cuda/kernels.cc.d
 -include tests/fake/cuda/emulate_block.cc.d
 -include tests/fake/cuda/emulate_fiber.cc.d
@@ -95,7 +93,7 @@ tests_cuda_compute_test_LDFLAGS = $(nccl_double_ldflags)
 tests_cuda_compute_test_LDADD = examples/train/libtrain.la libdtworld.la $(fake_nccl_libs) -lm
 tests_cuda_train_test_SOURCES = tests/unit/nccl_train_test.c tests/unit/train_bench.c tests/unit/train_bench.h \
 	$(nccl_double)
-tests_cuda_train_test_CPPFLAGS = $(AM_CPPFLAGS) -DTRAIN_STEPS=2 -DTRAIN_RANKS=2 \
+tests_cuda_train_test_CPPFLAGS = $(AM_CPPFLAGS) -DTRAIN_STEPS=2 -DTRAIN_RANKS=2 -DTRAIN_WAYS=1 \
 	-DNCCL_DOUBLE_MODULE='"tests/cuda/.libs/libdtrain_nccl.so"'
 tests_cuda_train_test_CFLAGS = $(fake_nccl_cflags)
 tests_cuda_train_test_LDFLAGS = $(nccl_double_ldflags)

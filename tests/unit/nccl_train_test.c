@@ -11,6 +11,7 @@
 #ifndef TRAIN_STEPS
 #define TRAIN_STEPS 4
 #define TRAIN_RANKS 8
+#define TRAIN_WAYS WAYS
 #endif
 
 enum { STEPS = TRAIN_STEPS, ENOUGH_MS = 120000 };
@@ -82,7 +83,7 @@ static int check_losses(struct dtrain_world *world, const struct type_row *type,
 static const char *check_all(struct dtrain_world *world, struct dtrain_error *err)
 {
     for (int i = 0; i < TYPES; i++) {
-        for (int k = 0; k < WAYS; k++) {
+        for (int k = 0; k < TRAIN_WAYS; k++) {
             if (check_losses(world, &types[i], expected[i], &ways[k], err) != 0)
                 return err->text;
         }
