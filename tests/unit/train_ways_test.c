@@ -420,6 +420,7 @@ struct fault {
     const char *words; /* of every rank's error */
 };
 
+/* A rank may still be opening when another one has failed already. */
 static bool fails(struct dp_rank *r)
 {
     const struct fault *fault = r->argument;
@@ -427,11 +428,11 @@ static bool fails(struct dp_rank *r)
     struct options options = model_options(DTRAIN_FLOAT32);
     struct dtrain_error err = {""};
     double losses[STEPS];
-    bool ok = bench_open(bench, r->world, &options, &r->err) == 0;
+    bool is_open = bench_open(bench, r->world, &options, &err) == 0, ok;
 
-    if (ok && r->rank == fault->rank)
+    if (is_open && r->rank == fault->rank)
         compute_fail(bench->grid.compute, "the device broke");
-    ok = ok && bench_train(bench, STEPS, losses, &err) != 0 && strstr(err.text, fault->words) != NULL;
+    ok = (!is_open || bench_train(bench, STEPS, losses, &err) != 0) && strstr(err.text, fault->words) != NULL;
     if (!ok)
         snprintf(r->err.text, sizeof(r->err.text), "expected \"%s\" in: %.900s", fault->words, err.text);
     bench_close(bench);
