@@ -130,13 +130,13 @@ struct dtrain_ps_options {
  * Registers n parameters; the array is copied. Collective over the world's ranks
  * that are alive, on the communicator of DTRAIN_WORLD; blocks. The servers start
  * with the values of the lowest worker; the others' are set by their first pull.
- * Elements are spread over the servers by bytes, a parameter may lie on several. A
- * server needs memory for its part of values and optimizer state, and the same part
- * once more for each worker. Fails on all ranks: with the name of the rank and of
- * the parameter where two do not agree; without a server or a worker; where a name
- * comes twice. The caller ends it with dtrain_ps_destroy(), before the world. A
- * world in which a worker died is ended by dtrain_finalize() with -1, which names
- * the dead.
+ * Elements are spread over the servers by bytes, a parameter may lie on several,
+ * cut at multiples of 16 elements. A server needs memory for its part of values
+ * and optimizer state, and the same part once more for each worker. Fails on all
+ * ranks: with the name of the rank and of the parameter where two do not agree;
+ * without a server or a worker; where a name comes twice. The caller ends it with
+ * dtrain_ps_destroy(), before the world. A world in which a worker died is ended by
+ * dtrain_finalize() with -1, which names the dead.
  */
 int dtrain_ps_create(struct dtrain_ps **ps, struct dtrain_world *world,
                      const struct dtrain_ps_parameter *parameters, size_t n,
