@@ -153,18 +153,6 @@ int dt_comm_configs_check(const struct dt_comm_configs *configs, enum dt_comm_ax
 
 /* ---- As text ------------------------------------------------------------------ */
 
-static char *trim(char *text)
-{
-    size_t length;
-
-    text += strspn(text, BLANKS);
-    length = strlen(text);
-    while (length > 0 && strchr(BLANKS, text[length - 1]) != NULL)
-        length--;
-    text[length] = '\0';
-    return text;
-}
-
 /* One "key=value"; seen: the fields of each axis that this text named before. */
 static int parse_pair(struct dt_comm_configs *configs, unsigned seen[DT_COMM_AXES], char *pair,
                       struct dtrain_error *err)
@@ -177,13 +165,13 @@ static int parse_pair(struct dt_comm_configs *configs, unsigned seen[DT_COMM_AXE
     if (equals == NULL)
         return dt_error_set(err, "'%s' has no '=': expected key=value", dt_parse_shown(shown, pair));
     *equals = '\0';
-    pair = trim(pair);
+    pair = dt_parse_trim(pair, BLANKS);
     if (dt_comm_config_find(&axis, &field, pair, err) != 0)
         return -1;
     if ((seen[axis] & 1u << field) != 0)
         return dt_error_set(err, "%s is given twice: keep one of the two", pair);
     seen[axis] |= 1u << field;
-    return dt_comm_configs_set(configs, axis, field, trim(equals + 1), err);
+    return dt_comm_configs_set(configs, axis, field, dt_parse_trim(equals + 1, BLANKS), err);
 }
 
 static int parse_pairs(struct dt_comm_configs *configs, char *text, struct dtrain_error *err)
@@ -192,7 +180,7 @@ static int parse_pairs(struct dt_comm_configs *configs, char *text, struct dtrai
     enum dt_comm_axis axis;
 
     while (text != NULL) {
-        char *pair = trim(strsep(&text, SEPARATORS));
+        char *pair = dt_parse_trim(strsep(&text, SEPARATORS), BLANKS);
 
         if (*pair != '\0' && parse_pair(configs, seen, pair, err) != 0)
             return -1;

@@ -177,19 +177,6 @@ struct reader {
     unsigned comm_seen[DT_COMM_AXES][DT_COMM_FIELDS]; /* of keys with a dot */
 };
 
-/* Cuts the blanks off both ends. */
-static char *trim(char *text)
-{
-    size_t length;
-
-    text += strspn(text, BLANKS);
-    length = strlen(text);
-    while (length > 0 && strchr(BLANKS, text[length - 1]) != NULL)
-        length--;
-    text[length] = '\0';
-    return text;
-}
-
 static enum key find_key(const char *name)
 {
     int key = 0;
@@ -262,14 +249,14 @@ static int read_line(struct reader *reader, const char *text, size_t n, struct d
     memcpy(line, text, n);
     line[n] = '\0';
     line[strcspn(line, "#")] = '\0';
-    name = trim(line);
+    name = dt_parse_trim(line, BLANKS);
     if (*name == '\0')
         return 0;
     equals = strchr(name, '=');
     if (equals == NULL)
         return dt_error_set(err, "'%s' has no '=': expected key = value", dt_parse_shown(shown, name));
     *equals = '\0';
-    return apply(reader, trim(name), trim(equals + 1), err);
+    return apply(reader, dt_parse_trim(name, BLANKS), dt_parse_trim(equals + 1, BLANKS), err);
 }
 
 static int read_lines(struct reader *reader, const char *text, size_t n, struct dtrain_error *err)

@@ -246,3 +246,15 @@ int dt_parse_task_counts(uint32_t **counts, uint32_t *n, const char *text, uint3
     *n = total;
     return 0;
 }
+
+char *dt_parse_trim(char *text, const char *blanks)
+{
+    size_t length;
+
+    text += strspn(text, blanks);
+    length = strlen(text);
+    while (length > 0 && strchr(blanks, text[length - 1]) != NULL)
+        length--;
+    text[length] = '\0';
+    return text;
+}

@@ -34,6 +34,9 @@ int dt_parse_seconds_ms(int *value_ms, const char *text, const char *what,
 int dt_parse_word(unsigned *index, const char *text, const char *const *words, unsigned n,
                   const char *what, struct dtrain_error *err);
 
+/* Cuts any of blanks off both ends, in place. Returns the first byte that is left. */
+char *dt_parse_trim(char *text, const char *blanks);
+
 /* A copy of text fit for an error message: at most DT_PARSE_SHOWN_MAX bytes, printable. Returns buf. */
 char *dt_parse_shown(char buf[DT_PARSE_SHOWN_MAX + 4], const char *text);
 
