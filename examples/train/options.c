@@ -194,7 +194,7 @@ const char *options_type_name(enum dtrain_type type)
     return name_of(types, TYPE_COUNT, (int)type);
 }
 
-const char *options_schedule_name(enum dtrain_pp_kind schedule)
+static const char *schedule_name(enum dtrain_pp_kind schedule)
 {
     return name_of(schedules, SCHEDULE_COUNT, (int)schedule);
 }
@@ -271,7 +271,7 @@ static int parse_all(struct options *options, const struct option *longs, int ar
 /* What a schedule cannot be joined with. */
 static int check_schedule(const struct options *options, struct dtrain_error *err)
 {
-    const char *schedule = options_schedule_name(options->schedule);
+    const char *schedule = schedule_name(options->schedule);
     bool is_interleaved = options->schedule == DTRAIN_PP_INTERLEAVED;
 
     if (is_interleaved && options->chunks < 2)

@@ -46,9 +46,8 @@ struct options {
 /* Fills *options from the defaults and argv, whose strings it borrows. */
 int options_parse(struct options *options, int argc, char **argv, struct dtrain_error *err);
 
-/* As --type and --schedule take them. */
+/* As --type takes them. */
 const char *options_type_name(enum dtrain_type type);
-const char *options_schedule_name(enum dtrain_pp_kind schedule);
 
 void options_print_help(FILE *out);
 
